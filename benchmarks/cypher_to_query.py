@@ -12,8 +12,8 @@ from typing import Any
 
 from sql_to_query import Refused
 
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import check
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,

@@ -25,8 +25,8 @@ import numpy as np
 from synthetic import SCALES, arrays, tables
 
 from clew.answering.methods.catalog import ask, create
-from clew.answering.queries.problem import Constraint, Problem
-from clew.answering.queries.solutions import solve
+from clew.answering.methods.focus.substitution import substitute
+from clew.core.query import Edge, Nodes, Pattern, Variable
 from clew.core.types import NodeSet
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
@@ -48,28 +48,27 @@ def timed(call: Callable[[], object], rounds: int = 15) -> float:
     return statistics.median(times)
 
 
-def two_hops(hub: NodeSet, relation: str | None, any_direction: bool) -> Problem:
+TYPES = (Variable("x", "type1"), Variable("y", "type2"))
+
+
+def two_hops(hub: Nodes, relation: str | None) -> Pattern:
     """Everything of one type two steps from a hub."""
-    constraints = (Constraint(hub, relation, "y", any_direction), Constraint("y", relation, "x", any_direction))
-    return Problem("x", {"x": "type1", "y": "type2"}, constraints)
+    directed = relation is not None
+    return Pattern(TYPES, (Edge(hub, relation, "y", directed), Edge("y", relation, "x", directed)))
 
 
-def two_constants(first: NodeSet, second: NodeSet) -> Problem:
+def two_constants(first: Nodes, second: Nodes) -> Pattern:
     """Three triplets with two constants."""
-    constraints = (
-        Constraint("x", None, first, True),
-        Constraint("x", None, "y", True),
-        Constraint("y", None, second, True),
-    )
-    return Problem("x", {"x": "type1", "y": "type2"}, constraints)
+    ends = (("x", first), ("x", "y"), ("y", second))
+    return Pattern(TYPES, tuple(Edge(head, None, tail, directed=False) for head, tail in ends))
 
 
 def straightforward_ms(
-    kb: ArrayKnowledgeBase, edges: tuple[np.ndarray, np.ndarray, np.ndarray], problem: Problem
+    kb: ArrayKnowledgeBase, edges: tuple[np.ndarray, np.ndarray, np.ndarray], pattern: Pattern
 ) -> float:
     """The paper's Algorithm 2 for two hops, edge types ignored: one pass over all edges per node and direction."""
     heads, _, tails = edges
-    middle = solve(kb, Problem("y", problem.types, problem.constraints[:1])).target
+    middle = substitute(kb, Pattern(TYPES[1:], pattern.edges[:1]), "y")
     assert middle is not None
     key = [int(ref.key) for ref in kb.refs(middle.array[:SAMPLED])]
     begun = time.perf_counter()
@@ -94,11 +93,11 @@ def main() -> None:
         ).vectors.embed_all()  # the base has vectors; which ones does not matter here
         toolbox = OpenBase.open(base, embedder="hash")
         kb = toolbox.local
-        hub = NodeSet.of([kb.find(HUB)])
+        hub = Nodes((HUB,))
         random = np.random.default_rng(0)
-        pairs = [tuple(NodeSet.of([int(n)]) for n in random.integers(0, len(kb), 2)) for _ in range(40)]
-        strict, loose = two_hops(hub, "relation0", False), two_hops(hub, None, True)
-        ours = timed(lambda: solve(kb, loose))
+        pairs = [tuple(Nodes((kb.refs([int(n)])[0].key,)) for n in random.integers(0, len(kb), 2)) for _ in range(40)]
+        strict, loose = two_hops(hub, "relation0"), two_hops(hub, None)
+        ours = timed(lambda: substitute(kb, loose, "x"))
         slow = straightforward_ms(kb, arrays(scale), loose)
         method = create("focus_plus")
         questions = [
@@ -108,10 +107,13 @@ def main() -> None:
         ask(method, questions[0], toolbox)
         asked = [ask(method, question, toolbox).seconds * 1000 for question in questions[1:]]
         print(json.dumps({
-            "scale": options.scale, "nodes": len(kb), "edges": kb.edge_count, "hub_degree": len(kb.neighbors(hub)),
-            "two_hops_hub_ms": {"one_relation": round(timed(lambda: solve(kb, strict)), 2), "any": round(ours, 2)},
+            "scale": options.scale, "nodes": len(kb), "edges": kb.edge_count,
+            "hub_degree": len(kb.neighbors(NodeSet.of([kb.find(HUB)]))),
+            "two_hops_hub_ms": {
+                "one_relation": round(timed(lambda: substitute(kb, strict, "x")), 2), "any": round(ours, 2)
+            },
             "three_triplets_two_constants_ms": round(
-                statistics.median(timed(lambda p=pair: solve(kb, two_constants(*p)), 3) for pair in pairs), 3
+                statistics.median(timed(lambda p=pair: substitute(kb, two_constants(*p), "x"), 3) for pair in pairs), 3
             ),
             "straightforward_two_hops_ms": round(slow), "ratio": round(slow / ours),
             "focus_plus_ms": {"p50": round(statistics.median(asked), 1), "max": round(max(asked), 1)},

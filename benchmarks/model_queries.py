@@ -24,7 +24,7 @@ from query_corpora import COMPARED, _row, called, made_up, records, sqlite
 from sql_to_query import Database, Refused
 
 import clew
-from clew.answering.queries.algebra.execution import execute
+from clew.answering.queries.execution import execute
 from clew.core.errors import ClewError, PendingError
 from clew.core.types import Answer, NodeRef
 from clew.store.building import build

@@ -25,9 +25,10 @@ import sql_to_query
 import sqlglot
 from sql_to_query import Database, Refused, called
 
-from clew.answering.queries.algebra.execution import execute
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.execution import execute
+from clew.answering.queries.kinds import check
+from clew.core.errors import SchemaError
+from clew.core.query import (
     Aggregate,
     AnyQuery,
     Attribute,
@@ -39,7 +40,6 @@ from clew.answering.queries.algebra.values import (
     Value,
     Variable,
 )
-from clew.core.errors import SchemaError
 from clew.core.schema import NodeType, Schema
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph

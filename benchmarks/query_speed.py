@@ -17,10 +17,10 @@ from collections import Counter
 import duckdb
 import pyarrow as pa
 
-from clew.answering.queries.algebra.execution import execute
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.parsing import parse
-from clew.answering.queries.algebra.sql import create, sql
+from clew.answering.queries.execution import execute
+from clew.answering.queries.kinds import check
+from clew.answering.queries.parsing import parse
+from clew.answering.queries.sql import create, sql
 from clew.core.types import NodeRef
 from clew.store.graph.arrays import ArrayKnowledgeBase
 

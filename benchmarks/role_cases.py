@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from clew.core.query import Constant, TripletQuery, Variable
-from clew.core.roles import Choice, Claim, Draft, Reading, Source
+from clew.core.query import Named, constants
+from clew.core.roles import Choice, Claim, Draft, Interpretation, Reading, Source
 from clew.lab.datasets.load import load_dataset
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
@@ -40,28 +40,22 @@ def gold_path(kind: str) -> Path_:
     )
 
 
-def query_path(query: TripletQuery) -> tuple[str, Path_] | None:
+def query_path(asked: Interpretation) -> tuple[str, Path_] | None:
     """The topic and the relations of a query that is one chain from a single name to the target; None otherwise."""
-    more = query.conditions or query.among or query.best or query.either or query.asks != "nodes"
-    if len(query.constants()) != 1 or more or any(t.negated or t.relation is None for t in query.triplets):
+    names, edges = constants(asked.query), list(asked.query.pattern.edges)
+    if len(names) != 1 or not asked.is_plain or any(edge.relation is None for edge in edges):
         return None
-    left, here = list(query.triplets), query.constants()[0]
+    here: str | Named = names[0]
     path: list[tuple[str, bool]] = []
-    while left:
-        following = [t for t in left if same(t.head, here) or same(t.tail, here)]
+    while edges:
+        following = [edge for edge in edges if here in (edge.head, edge.tail)]
         if len(following) != 1:
             return None
-        left.remove(following[0])
-        backwards = same(following[0].tail, here)
+        edges.remove(following[0])
+        backwards = following[0].tail == here
         path.append((following[0].relation, backwards))
         here = following[0].head if backwards else following[0].tail
-    return (query.constants()[0].text, tuple(path)) if same(here, query.target) else None
-
-
-def same(first, second) -> bool:
-    if isinstance(first, Variable) and isinstance(second, Variable):
-        return first.name == second.name
-    return isinstance(first, Constant) and isinstance(second, Constant) and first.text == second.text
+    return (names[0].text, tuple(path)) if here == asked.variable else None
 
 
 def path_in_words(path: Path_) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import check
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,

@@ -16,7 +16,7 @@ def main() -> None:
         cells = (
             row["question"],
             f"{row['role']}, {row['wording']['how']}",
-            f"`{row['query_text']}`",
+            f"`{row['query']}`",
             text,
             f"{', '.join(row['answers'][:3])}{more} (of {len(row['relational_set'])} candidates)",
         )

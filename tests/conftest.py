@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -105,3 +106,11 @@ def data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no data sets at {DATA}: set CLEW_DATA to their folder")
     return DATA
+
+
+def asked(text, **more):
+    """An interpretation of a question, its query in the query language."""
+    from clew.answering.queries.parsing import parse
+    from clew.core.roles import Interpretation
+
+    return Interpretation(replace(parse(text), distinct=True), **more)

@@ -10,10 +10,10 @@ import kuzu
 import pyarrow as pa
 import pyoxigraph as ox
 
-from clew.answering.queries.algebra import cypher, sparql, sql
-from clew.answering.queries.algebra.columns import from_values, to_values
-from clew.answering.queries.algebra.lowering import CannotPrintError
-from clew.answering.queries.algebra.values import Aggregate, Edge, Pattern, names_used, walk
+from clew.answering.queries import cypher, sparql, sql
+from clew.answering.queries.columns import from_values, to_values
+from clew.answering.queries.lowering import CannotPrintError
+from clew.core.query import Aggregate, Edge, Pattern, names_used, walk
 from clew.core.types import NodeRef
 from clew.store.graph.iris import node_iri
 from clew.store.graph.rdf_export import edge_statements, statements

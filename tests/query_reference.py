@@ -2,10 +2,12 @@
 
 import datetime
 import math
+import operator
 import re
 from itertools import product
 
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.literals import as_days, as_number, as_text, as_truth
+from clew.core.query import (
     Aggregate,
     All,
     Attribute,
@@ -21,9 +23,50 @@ from clew.answering.queries.algebra.values import (
     Value,
     Var,
 )
-from clew.answering.queries.problem import as_days, holds
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+ORDERS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def holds(value, comparison, wanted):
+    """Whether a value meets a condition; a missing value, or one of another kind, meets none.
+
+    Words compare in lower case, dates as far as the wanted one is given, and of anything but words `contains` asks
+    for the same: a formal query has to be able to say it.
+    """
+    if value is None or value != value:
+        return False
+    if isinstance(value, list | tuple):
+        return any(holds(part, comparison, wanted) for part in value)
+    if isinstance(value, str):
+        text, sought = value.lower(), as_text(wanted)
+        return sought in text if comparison == "contains" else ORDERS[comparison](text, sought)
+    comparison = "=" if comparison == "contains" else comparison
+    if isinstance(value, bool):
+        truth = as_truth(wanted)
+        return truth is not None and comparison in ("=", "!=") and (value == truth) == (comparison == "=")
+    if isinstance(value, datetime.date):
+        days = as_days(wanted)
+        return days is not None and _day_holds(value, comparison, *days)
+    number = as_number(wanted)
+    return number is not None and isinstance(value, int | float) and ORDERS[comparison](value, number)
+
+
+def _day_holds(value, comparison, first, last):
+    day = value.date() if isinstance(value, datetime.datetime) else value
+    inside = first <= day <= last
+    if comparison in ("=", "!="):
+        return inside == (comparison == "=")
+    return ORDERS[comparison](day, last if comparison in ("<=", ">") else first)
 
 
 class Reference:

@@ -4,8 +4,9 @@ import datetime
 
 import pyarrow as pa
 
-from clew.answering.queries.algebra.kinds import NUMERIC, Scope, check, comparable
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import NUMERIC, Scope, check, comparable
+from clew.core.errors import SchemaError
+from clew.core.query import (
     Aggregate,
     All,
     Attribute,
@@ -27,7 +28,6 @@ from clew.answering.queries.algebra.values import (
     Var,
     Variable,
 )
-from clew.core.errors import SchemaError
 from clew.store.graph.tables import Piece, Tables
 
 TYPES = ("drug", "disease", "side effect")

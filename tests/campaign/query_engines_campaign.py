@@ -14,9 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from clew.answering.queries.algebra.execution import execute
-from clew.answering.queries.algebra.lowering import CannotPrintError
-from clew.answering.queries.algebra.parsing import parse
+from clew.answering.queries.execution import execute
+from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.parsing import parse
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
 from clew.store.graph.tables import Problems

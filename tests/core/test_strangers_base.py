@@ -73,7 +73,7 @@ def clew(*arguments: str | Path, home: Path, **environment: str) -> subprocess.C
 def test_a_host_that_only_the_base_names_is_sent_nothing(tmp_path, stranger, command):
     spec, seen = stranger
     base = poisoned(tmp_path / "kb", spec)
-    done = clew(command[0], base, "which gene is mine?", *command[1:], home=tmp_path)
+    done = clew(command[0], base, "What is long and slender?", *command[1:], home=tmp_path)
     assert (done.returncode, seen) == (2, [])
     assert "only the base names" in done.stderr
     assert f"--embedder {spec}" in done.stderr

@@ -1,136 +1,494 @@
-"""The triplet query: what a question asks of the graph, as every parser writes it and every executor reads it."""
+"""The values of the query language, their text form and their meaning.
+
+**Solutions.** A pattern has variables, edges, conditions and optional parts. A solution maps each variable to a node of
+its type, and each named edge to an edge of the base, such that all edges exist and all conditions hold. Solutions form
+a set: unnamed parallel edges and the several nodes of one constant do not repeat a solution. Different variables may
+stand for the same node. A pattern without variables has one solution, the empty one.
+
+**Edges.** A transitive step requires a walk of `least` to `most` edges, and `most` None means any number. A walk may
+use an edge twice. A step of at least zero edges also leads from a node to itself. An undirected edge may be read either
+way. Relation None means any relation.
+
+**Optional parts.** Each solution is extended by every solution of the optional part that agrees on the shared
+variables. If there are none, the new variables are missing. Conditions of the outer pattern that use these variables
+are decided afterwards. `Exists` holds if its pattern has a solution that agrees on the shared variables.
+
+**Values.** An attribute is a text, a whole number, a number, a truth value, a date or a list of texts. Its kind comes
+from the schema. NaN is missing. A date of which only the year or the month is known counts as its first day. An
+attribute of a missing node is missing. Arithmetic with a missing value is missing, and so is division by zero. The
+difference of two dates is a number of days.
+
+**Conditions.** A comparison with a missing value is false, and so is a comparison between kinds that do not match.
+`Not` turns false into true, so `not x.a = 1` holds if x.a is missing, and `x.a != 1` does not. Texts compare without
+case, by code points. A literal is read as the kind of the other side: a year or a month stands for all its days, so
+that `d = "1999"`, `d <= "1999"` and `d > "1999"` mean what people mean. `contains`, `starts with` and `ends with` are
+for texts, and mean `=` for other kinds. `matches` compares a whole text, with its case, with a regular expression. A
+comparison with a list holds if it holds for one of its elements. Nodes and edges compare by identity. They and truth
+values compare by `=` and `!=` only. A sub-query as a value is the only column of its first row, or missing if it has no
+row.
+
+**Groups.** A query with aggregates or group keys has one row per different combination of keys. Without keys, all
+solutions form one group, even if there are none. `count(*)` counts solutions. Other aggregates skip missing values.
+`count` of nothing is 0. The other aggregates of nothing are missing. An aggregate with `over` ranges over the
+solutions of that pattern which agree with the current solution. Keys and `distinct` compare values exactly.
+
+**Rows.** `distinct` removes repeated rows of columns and order keys. Rows are sorted by the order keys. Texts sort
+without case, and missing values come last in both directions. Rows with equal keys are sorted by their columns, so
+that the first k rows are always the same. With `ties`, rows equal to the last selected row are selected as well, and
+rows with a missing order key are left out. Set operations compare whole rows and give each row once.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Literal, TypeVar
 
-Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
-Asks = Literal["nodes", "number", "truth", "value"]
-"""What is asked for: the answers themselves, how many they are, whether there are any, a value of theirs."""
+Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains", "starts with", "ends with", "matches", "in"]
+AggregateName = Literal["count", "sum", "avg", "min", "max"]
+SetOperation = Literal["union", "intersect", "except"]
+Plain = str | int | float | bool
+"""A literal. Dates are ISO texts."""
+FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower")
+OPERATORS = ("+", "-", "*", "/")
+AGGREGATES = ("count", "sum", "avg", "min", "max")
+WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """find distinct where and or not exists optional group by having order desc asc first skip with ties as in is
+        missing present contains starts ends matches between any for true false union intersect except node""",
+    )
+)
+"""Words of the text form. A name that is spelled like one of them is quoted."""
+T = TypeVar("T")
+
+
+def name_text(name: str) -> str:
+    """Return a name as the text form has it, in backticks unless it is a plain word."""
+    plain = re.fullmatch(r"[^\W\d]\w*", name) and name.lower() not in WORDS
+    return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An unknown entity; `type` None means any type."""
+    """A node that a pattern looks for. Type None means any type."""
 
     name: str
     type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
-    """An entity named in the question, not yet linked to a node."""
+class Named:
+    """A constant as a question names it, not linked to nodes yet."""
 
     text: str
     type: str | None = None
 
-
-Term = Variable | Constant
-
-
-@dataclass(frozen=True, slots=True)
-class Triplet:
-    """A required edge, or a forbidden one where `negated`; `relation` None means any relation."""
-
-    head: Term
-    relation: str | None
-    tail: Term
-    negated: bool = False
+    def __str__(self) -> str:
+        return json.dumps(self.text, ensure_ascii=False) + (f": {name_text(self.type)}" if self.type else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A requirement on an attribute of a variable, such as year >= 1999."""
+class Nodes:
+    """A constant that stands for any of some nodes, given by their keys."""
 
-    variable: str
-    attribute: str
-    comparison: Comparison
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A requirement on how many different nodes of variable `of` go with one node of `variable` in all solutions."""
-
-    variable: str
-    of: str
-    comparison: Comparison
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
-class Best:
-    """Of all answers only those with the most or the least: of an attribute, or of edges of a relation."""
-
-    most: bool
-    attribute: str | None = None
-    relation: str | None = None
-    is_head: bool = True
-    """Whether the answers are the heads of the edges that are counted, or their tails."""
-    of: str | None = None
-    """The type of what lies at their other end, where only edges to some are counted."""
+    keys: tuple[str, ...]
 
     def __str__(self) -> str:
-        what = self.attribute or f"edges of {self.relation}"
-        return f"with the {'most' if self.most else 'least'} {what}"
+        return f"node({', '.join(json.dumps(key, ensure_ascii=False) for key in self.keys)})"
+
+
+Constant = Named | Nodes
 
 
 @dataclass(frozen=True, slots=True)
-class TripletQuery:
-    """Triplets and conditions; `target` names the variable whose nodes are the answers.
+class Edge:
+    """A required step between two variables or constants. A `name` binds the edge itself, whose attributes it has."""
 
-    A variable that only forbidden triplets tie to the target stands for no node at all: "a disease with no drug".
-    """
-
-    triplets: tuple[Triplet, ...]
-    target: Variable
-    conditions: tuple[Condition, ...] = ()
-    counts: tuple[Count, ...] = ()
-    asks: Asks = "nodes"
-    score: float = 1.0
-    unexplained: tuple[str, ...] = ()
-    """Words of the question that no part of the query accounts for: the textual requirement."""
-    among: tuple[Constant, ...] = ()
-    """Where not empty, only what these name can be an answer: what is described, compared or asked about."""
-    best: Best | None = None
-    attribute: str | None = None
-    either: tuple[TripletQuery, ...] = ()
-    """Queries that may be satisfied instead of this one: "by her or by him"."""
+    head: str | Constant
+    relation: str | None
+    tail: str | Constant
+    directed: bool = True
+    least: int = 1
+    most: int | None = 1
+    name: str | None = None
 
     @property
-    def is_plain(self) -> bool:
-        """Whether nodes are asked for by relations alone: no count, comparison, choice or denial."""
-        more = self.conditions or self.counts or self.best or self.among
-        return self.asks == "nodes" and not more and not any(one.negated for one in self.triplets)
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables among its two ends."""
+        return tuple(end for end in (self.head, self.tail) if isinstance(end, str))
 
-    def variables(self) -> dict[str, Variable]:
-        """Every variable by name, the target included."""
-        found = {self.target.name: self.target}
-        for triplet in self.triplets:
-            for term in (triplet.head, triplet.tail):
-                if isinstance(term, Variable):
-                    found.setdefault(term.name, term)
-        return found
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one edge, not a walk."""
+        return (self.least, self.most) == (1, 1)
 
-    def constants(self) -> tuple[Constant, ...]:
-        """Every constant once, in order of appearance."""
-        terms = (term for triplet in self.triplets for term in (triplet.head, triplet.tail))
-        return tuple(dict.fromkeys((*(term for term in terms if isinstance(term, Constant)), *self.among)))
+    def arrow(self) -> str:
+        """Return the text between the two ends."""
+        relation = "any" if self.relation is None else name_text(self.relation)
+        steps = {(1, 1): "", (0, None): "*", (1, None): "+"}.get((self.least, self.most))
+        if steps is None:
+            steps = f"{{{self.least},{'' if self.most is None else self.most}}}"
+        bound = f"{name_text(self.name)}: " if self.name else ""
+        return f"-[{bound}{relation}{steps}]-{'>' if self.directed else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A plain value."""
+
+    value: Plain
 
     def __str__(self) -> str:
-        def shown(term: Term) -> str:
-            kind = f":{term.type}" if term.type else ""
-            return f"?{term.name}{kind}" if isinstance(term, Variable) else f"“{term.text}”{kind}"
+        return json.dumps(self.value, ensure_ascii=False)
 
-        parts = [
-            f"{'NOT ' if t.negated else ''}({shown(t.head)} {t.relation or '*'} {shown(t.tail)})" for t in self.triplets
-        ]
-        parts += [f"{c.variable}.{c.attribute} {c.comparison} {c.value}" for c in self.conditions]
-        parts += [f"count of {c.of} per {c.variable} {c.comparison} {c.value}" for c in self.counts]
-        if self.among:
-            parts.append(f"it is {' or '.join(shown(constant) for constant in self.among)}")
-        asked = {"number": "how many ", "truth": "is there ", "value": f"{self.attribute} of "}.get(self.asks, "")
-        whole = f"{asked}{shown(self.target)} where " + " and ".join(parts or ["nothing is required"])
-        whole = f"{whole} {self.best}" if self.best else whole
-        return " or ".join((whole, *map(str, self.either)))
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable or a named edge as a value."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return name_text(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of a variable or a named edge. Nodes also have `name`, `key` and `type`, edges `relation`."""
+
+    variable: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{name_text(self.variable)}.{name_text(self.name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of FUNCTIONS, or an operator of OPERATORS with two arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        if self.function in OPERATORS:
+            return f"({self.arguments[0]} {self.function} {self.arguments[1]})"
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate of the group, or of the solutions of `over`. Argument None counts solutions."""
+
+    function: AggregateName
+    argument: Expression | None = None
+    distinct: bool = False
+    over: Pattern | None = None
+
+    def __str__(self) -> str:
+        inside = "*" if self.argument is None else f"{'distinct ' if self.distinct else ''}{self.argument}"
+        return f"{self.function}({inside}{f' for {self.over}' if self.over is not None else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """The result of another query, which shares no variables with this one."""
+
+    query: Query | Combined
+
+    def __str__(self) -> str:
+        return f"({self.query})"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value that an inner query has computed under a name. Only printers use it."""
+
+    name: str
+    kind: str
+
+
+Expression = Value | Var | Attribute | Call | Aggregate | Subquery | Named | Nodes | Field
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """All parts hold."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return "(" + " and ".join(map(str, self.parts)) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one part holds."""
+
+    parts: tuple[Formula, ...]
+
+    def __str__(self) -> str:
+        return "(" + " or ".join(map(str, self.parts)) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Formula
+
+    def __str__(self) -> str:
+        return f"not {self.part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two expressions. The right side of `in` is a sub-query."""
+
+    left: Expression
+    comparison: Comparison
+    right: Expression
+
+    def __str__(self) -> str:
+        sign: str = self.comparison
+        if isinstance(self.right, Var | Named | Nodes):
+            sign = {"=": "is", "!=": "is not"}.get(sign, sign)
+        return f"{self.left} {sign} {self.right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The expression has no value."""
+
+    expression: Expression
+
+    def __str__(self) -> str:
+        return f"{self.expression} is missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """The pattern has a solution that agrees with the current one."""
+
+    pattern: Pattern
+
+    def __str__(self) -> str:
+        return f"exists {{{self.pattern}}}"
+
+
+Formula = All | Either | Not | Compare | Missing | Exists
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Variables, the edges between them, conditions and optional parts."""
+
+    variables: tuple[Variable, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    where: tuple[Formula, ...] = ()
+    optional: tuple[Pattern, ...] = ()
+
+    def __post_init__(self) -> None:
+        types: dict[str, str | None] = {}
+        for variable in self.variables:
+            types[variable.name] = types.get(variable.name) or variable.type
+        for edge in self.edges:
+            for name in edge.variables:
+                types.setdefault(name, None)
+        object.__setattr__(self, "variables", tuple(Variable(name, types[name]) for name in sorted(types)))
+
+    @property
+    def types(self) -> dict[str, str | None]:
+        """Type of each variable."""
+        return {variable.name: variable.type for variable in self.variables}
+
+    @property
+    def edge_names(self) -> tuple[str, ...]:
+        """Names of the named edges."""
+        return tuple(edge.name for edge in self.edges if edge.name)
+
+    @property
+    def bound(self) -> frozenset[str]:
+        """Every name that a solution binds, those of optional parts included."""
+        inner = (name for part in self.optional for name in part.bound)
+        return frozenset((*self.types, *self.edge_names, *inner))
+
+    def __str__(self) -> str:
+        types = self.types
+
+        def shown(end: str | Constant) -> str:
+            if not isinstance(end, str):
+                return str(end)
+            kind = types.pop(end, None)
+            return f"({name_text(end)}{f': {name_text(kind)}' if kind else ''})"
+
+        parts = [f"{shown(edge.head)} {edge.arrow()} {shown(edge.tail)}" for edge in self.edges]
+        linked = {name for edge in self.edges for name in edge.variables}
+        parts = [shown(name) for name in list(types) if name not in linked] + parts
+        parts += map(str, self.where)
+        return " and ".join([*parts, *(f"optional {{{part}}}" for part in self.optional)])
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An expression to show, and what to call it."""
+
+    expression: Expression
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.expression}{f' as {name_text(self.name)}' if self.name else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order key."""
+
+    expression: Expression
+    descending: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.expression}{' desc' if self.descending else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A pattern and what to show of its solutions."""
+
+    columns: tuple[Column, ...]
+    pattern: Pattern = Pattern()
+    distinct: bool = False
+    group: tuple[Expression, ...] = ()
+    having: tuple[Formula, ...] = ()
+    order: tuple[Order, ...] = ()
+    first: int | None = None
+    skip: int = 0
+    ties: bool = False
+
+    @property
+    def outputs(self) -> tuple[Expression, ...]:
+        """Expressions that are evaluated for each row: columns, then order keys."""
+        return (*(column.expression for column in self.columns), *(key.expression for key in self.order))
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether rows stand for groups of solutions."""
+        parts = (*self.outputs, *self.having)
+        return bool(self.group) or any(not one.over for part in parts for one in aggregates(part))
+
+    def __str__(self) -> str:
+        def listed(word: str, parts: tuple[object, ...], comma: str = ", ") -> str:
+            return f" {word} {comma.join(map(str, parts))}" if parts else ""
+
+        text = f"find {'distinct ' if self.distinct else ''}{', '.join(map(str, self.columns))}"
+        where = str(self.pattern)
+        text += f" where {where}" if where else ""
+        text += listed("group by", self.group) + listed("having", self.having, " and ") + listed("order by", self.order)
+        text += "" if self.first is None else f" first {self.first}"
+        return text + (f" skip {self.skip}" if self.skip else "") + (" with ties" if self.ties else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """The rows of two queries: those of either, of both, or of the left query alone."""
+
+    operation: SetOperation
+    left: Query | Combined
+    right: Query | Combined
+
+    def __str__(self) -> str:
+        return f"({self.left}) {self.operation} ({self.right})"
+
+
+AnyQuery = Query | Combined
+
+
+def find(variable: str, type: str | None = None, pattern: Pattern = Pattern()) -> Query:
+    """Return a query for the different nodes of a variable."""
+    whole = replace(pattern, variables=(*pattern.variables, Variable(variable, type)))
+    return Query((Column(Var(variable)),), whole, distinct=True)
+
+
+def requiring(pattern: Pattern, *formulas: Formula) -> Pattern:
+    """Return the pattern with more conditions."""
+    return replace(pattern, where=(*pattern.where, *formulas))
+
+
+def alternatives(pattern: Pattern) -> list[Pattern]:
+    """Return the patterns of which one must hold. If there is no choice, the pattern itself is the only one."""
+    for formula in pattern.where:
+        if isinstance(formula, Either) and all(isinstance(part, Exists) for part in formula.parts):
+            rest = tuple(one for one in pattern.where if one is not formula)
+            inner = [part.pattern for part in formula.parts if isinstance(part, Exists)]
+            return [
+                Pattern(
+                    (*one.variables, *pattern.variables),
+                    (*pattern.edges, *one.edges),
+                    (*one.where, *rest),
+                    one.optional,
+                )
+                for one in inner
+            ]
+    return [pattern]
+
+
+def children(value: Any) -> Iterator[Any]:
+    """Yield the parts of a value of this module."""
+    for part in fields(value):
+        content = getattr(value, part.name)
+        for item in content if isinstance(content, tuple) else (content,):
+            if is_dataclass(item):
+                yield item
+
+
+def walk(value: Any, stop: Callable[[Any], bool] = lambda _: False) -> Iterator[Any]:
+    """Yield a value and all its parts. Parts of a value that `stop` accepts are left out."""
+    yield value
+    if not stop(value):
+        for child in children(value):
+            yield from walk(child, stop)
+
+
+def rewrite(value: T, change: Callable[[Any], Any]) -> T:
+    """Return the value with each part replaced by what `change` returns, inner parts first."""
+    parts: dict[str, Any] = {}
+    for part in fields(value):  # type: ignore[arg-type]
+        content = getattr(value, part.name)
+        if isinstance(content, tuple):
+            parts[part.name] = tuple(rewrite(item, change) if is_dataclass(item) else item for item in content)
+        elif is_dataclass(content):
+            parts[part.name] = rewrite(content, change)
+    changed: T = change(replace(value, **parts) if parts else value)  # type: ignore[type-var]
+    return changed
+
+
+def aggregates(value: Any) -> list[Aggregate]:
+    """Return the aggregates of an expression or a formula, but not those inside other patterns or queries."""
+    parts = walk(value, lambda part: isinstance(part, Aggregate | Subquery | Pattern))
+    return [part for part in parts if isinstance(part, Aggregate)]
+
+
+def names_used(value: Any) -> frozenset[str]:
+    """Return the variables and named edges that a value refers to. Sub-queries share no variables."""
+    used: set[str] = set()
+    for part in walk(value, lambda part: isinstance(part, Subquery)):
+        if isinstance(part, Var | Variable):
+            used.add(part.name)
+        elif isinstance(part, Attribute):
+            used.add(part.variable)
+        elif isinstance(part, Edge):
+            used.update(part.variables, (part.name,) if part.name else ())
+    return frozenset(used)
+
+
+def constants(query: AnyQuery | Pattern) -> tuple[Named, ...]:
+    """Return the constants that are not linked to nodes yet, each once."""
+    return tuple(dict.fromkeys(part for part in walk(query) if isinstance(part, Named)))
+
+
+def linked(query: T, keys: Callable[[Named], tuple[str, ...]]) -> T:
+    """Return the query with each named constant replaced by the nodes that `keys` finds for it."""
+    return rewrite(query, lambda part: Nodes(keys(part)) if isinstance(part, Named) else part)

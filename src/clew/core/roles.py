@@ -1,6 +1,6 @@
 """The five roles a language model plays in the papers, each with a model-backed and a model-free implementation.
 
-parse    a question into a triplet query             TripletParser
+parse    a question into a query                     Parser
 choose   the best of some options                    Chooser
 score    how well a candidate answers, 0..1          Scorer
 write    the next evidence, or candidate answers     Writer
@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
-from clew.core.query import TripletQuery
+from clew.core.query import Constant, Query, Var, find
 from clew.core.schema import Schema
 from clew.core.types import UnknownName
 
@@ -29,27 +29,74 @@ class Rejected:
     reason: str
 
 
+Asks = Literal["nodes", "number", "truth", "value"]
+"""What is asked for: the nodes that are found, their number, whether there are any, or an attribute of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """A query that a question may mean, and what is asked about the nodes that it finds."""
+
+    query: Query
+    """Finds nodes: its only column is a variable."""
+    asks: Asks = "nodes"
+    attribute: str | None = None
+    """The attribute that is asked for."""
+    compared: Constant | None = None
+    """The one of the compared nodes that is asked about: "is A the highest of them?"."""
+    score: float = 1.0
+    unexplained: tuple[str, ...] = ()
+    """Words of the question that no part of the query accounts for: they may be looked for in texts."""
+
+    @property
+    def variable(self) -> str:
+        """The variable whose nodes are found."""
+        column = self.query.columns[0].expression
+        assert isinstance(column, Var), "the query of an interpretation finds nodes"
+        return column.name
+
+    @property
+    def type(self) -> str | None:
+        """The type of the nodes that are found."""
+        return self.query.pattern.types.get(self.variable)
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether anything is required of the nodes but their type."""
+        return bool(self.query.pattern.edges or self.query.pattern.where or self.query.order)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nodes are asked for by relations alone: no count, comparison, choice or denial."""
+        return self.asks == "nodes" and not self.query.order and not self.query.pattern.where
+
+    @classmethod
+    def of_text(cls, text: str, type: str | None = None) -> Interpretation:
+        """Require nothing of the nodes of a type, so that a text is all there is to look for."""
+        return cls(find("x", type), score=0.0, unexplained=(text,))
+
+
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """The best reading of a question, others in descending order of score, and what was rejected on the way."""
+    """The best interpretation of a question, others in descending order of score, and what was rejected on the way."""
 
-    query: TripletQuery
-    alternatives: tuple[TripletQuery, ...] = ()
+    interpretation: Interpretation
+    alternatives: tuple[Interpretation, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     problem: str | None = None
     certainty: float | None = None
-    """How likely the best reading is right, 0..1, where the parser can tell."""
+    """How likely the best interpretation is right, 0..1, if the parser can tell."""
     is_loose: bool = False
-    """Whether the reading may miss the point, since it accounts for little of the question."""
+    """Whether the interpretation may miss the point, since it accounts for little of the question."""
     unknown: tuple[UnknownName, ...] = ()
     """Names in the question that the base does not have."""
 
 
-class TripletParser(Protocol):
-    """Reads a question as a triplet query over a schema."""
+class Parser(Protocol):
+    """Reads a question as a query over a schema."""
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """A query whose relations and types all exist; one without triplets where nothing was understood."""
+        """Return queries whose relations and types all exist. If nothing was understood, nothing is required."""
         ...
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice, zip_longest
 
-from clew.answering.queries.wording import asked_of, kind_in_words
+from clew.answering.queries.words import asked_of, kind_in_words
 from clew.core.nouns import plural
 from clew.core.types import NodeSet
 from clew.store.open_base import OpenBase

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.core import trace
 from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
-from clew.core.roles import TripletParser
+from clew.core.roles import Parser
 from clew.core.texts import MOST_ASKED, asked_text
 from clew.core.types import NodeSet, Ranking
 from clew.models.embedding.opening import (
@@ -68,7 +68,7 @@ class OpenBase:
     model: LanguageModel | None = None
     embedder_given: str | Embedder | None = None
     """None means the one the base remembers, or the one that ships for what it holds."""
-    parser: TripletParser | None = None
+    parser: Parser | None = None
     """Who reads questions, where it is not for the methods to choose."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     _lock: RLock = field(default_factory=RLock, repr=False, compare=False)
@@ -255,12 +255,12 @@ class OpenBase:
         """The same tools, where these names stand for the nodes with these keys, or for none."""
         if not fixes:
             return self
-        from clew.store.index.other_names import CorrectedNames  # seldom needed
+        from clew.store.index.corrected_names import CorrectedNames  # seldom needed
 
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
         return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
 
-    def with_parser(self, parser: TripletParser) -> OpenBase:
+    def with_parser(self, parser: Parser) -> OpenBase:
         """The same tools, where this parser reads every question."""
         return self._sharing(parser=parser)
 
@@ -432,7 +432,7 @@ class OpenRemoteBase(ToolboxElsewhere):
     @cached_property
     def names(self) -> Names:
         """Every alias of every node; where they were not read, labels as the endpoint finds them."""
-        from clew.store.index.other_names import RemoteNames
+        from clew.store.index.remote_names import RemoteNames
         from clew.store.remote.sparql import SparqlKnowledgeBase
 
         if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:

@@ -8,19 +8,16 @@ import clew
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.paths.execution import Step, Trail, answer_paths, answer_read, refine
 from clew.answering.queries.relation_paths import Explorer, Move, RelationPath
-from clew.core.query import Best, Condition, Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.core.types import NodeSet
 from clew.store.building import build
 from clew.store.open_base import OpenBase
-from conftest import EDGES, NODES, ROOT, tables
+from conftest import EDGES, NODES, TESTS, asked, tables
 
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from certificates import property_graph_of, rdf_of
-
-GENE, DISEASE = Variable("", "gene"), Variable("some disease", "disease")  # parsers call variables what they like
+sys.path.insert(0, str(TESTS))
+from query_engines import Kuzu, Oxigraph
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +29,18 @@ def toolbox(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(toolbox):
-    rdf, graph = rdf_of(toolbox.kb), property_graph_of(toolbox.kb)
+    return runner(toolbox.kb)
+
+
+def runner(kb):
+    rdf, graph = Oxigraph(kb), Kuzu(kb)
 
     def carried_out(answer):
         """What both queries of an answer give, and that they agree."""
-        by_cypher = {row[0] for row in graph.execute(answer.query["cypher"])}
-        rows = rdf.query(answer.query["sparql"])
-        by_sparql = {row[0].value.rpartition(":")[2] for row in rows}
+        by_sparql, by_cypher = (
+            {row[0] for row in engine.rows(answer.query[language])}
+            for engine, language in ((rdf, "sparql"), (graph, "cypher"))
+        )
         assert by_sparql == by_cypher
         return by_cypher
 
@@ -95,9 +97,7 @@ def test_three_topics_are_one_query_and_it_gives_the_matches(tmp_path, method, o
     answer = ask(create(method, {**options, "depth": 1}), asked, tools)
     query = answer.query["sparql"]
     assert all(f"node:{key}" in query for key in ("P1", "P2", "P3"))
-    by_sparql = {row[0].value.rpartition(":")[2] for row in rdf_of(tools.kb).query(query)}
-    by_cypher = {row[0] for row in property_graph_of(tools.kb).execute(answer.query["cypher"])}
-    assert by_sparql == by_cypher == matches(answer) == {"BBS"}  # two of the three signs are not enough
+    assert runner(tools.kb)(answer) == matches(answer) == {"BBS"}  # two of the three signs are not enough
     assert len(answer.candidates[0].evidence) == 3
 
 
@@ -131,40 +131,32 @@ def path_from(kb, topic, *moves):
     return RelationPath(NodeSet.of([kb.find(topic)]), hops)
 
 
-HEIGHT = Variable("x", "person")
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        (TripletQuery((), HEIGHT, best=Best(True, attribute="height_cm")), {"b"}),
-        (TripletQuery((), HEIGHT, best=Best(False, attribute="height_cm")), {"a"}),
-        (TripletQuery((), HEIGHT, (Condition("x", "height_cm", "<", 190),)), {"a", "c"}),
-        (
-            TripletQuery((), HEIGHT, (Condition("x", "height_cm", "<", 190),), best=Best(True, attribute="height_cm")),
-            {"c"},
-        ),
+        ("(p: person) order by p.height_cm desc first 1 with ties", {"b"}),
+        ("(p: person) order by p.height_cm first 1 with ties", {"a"}),
+        ("(p: person) and p.height_cm < 190", {"a", "c"}),
+        ("(p: person) and p.height_cm < 190 order by p.height_cm desc first 1 with ties", {"c"}),
     ],
 )
 def test_ends_are_narrowed_by_attributes_and_the_query_says_so(people, query, expected):
     explorer = Explorer(people.kb)
     path = path_from(people.kb, "t", "^plays_for")
-    refined = refine(explorer, [path], explorer.execute(path), query)
+    refined = refine(explorer, [path], explorer.execute(path), asked(f"find p where {query}"))
     answer = answer_paths(explorer, "q", "top", refined.paths, refined.ends, refined.conditions, refined.best)
-    by_sparql = {row[0].value.rpartition(":")[2] for row in rdf_of(people.kb).query(answer.query["sparql"])}
-    assert by_sparql == {row[0] for row in property_graph_of(people.kb).execute(answer.query["cypher"])} == expected
-    assert matches(answer) == expected
+    assert runner(people.kb)(answer) == matches(answer) == expected
 
 
 def test_a_superlative_on_the_way_is_found_first_and_the_path_goes_on_from_it(people):
     explorer = Explorer(people.kb)
     path = path_from(people.kb, "t", "^plays_for", "citizen_of")
-    query = TripletQuery((), HEIGHT, best=Best(True, attribute="height_cm"))
+    query = asked("find p where (p: person) order by p.height_cm desc first 1 with ties")
     refined = refine(explorer, [path], explorer.execute(path), query)
     assert [ref.key for ref in people.kb.refs(refined.ends.array)] == ["s"]
-    assert refined.notes == ("of what <- plays_for leads to, those with the most height_cm: 1",)
+    assert "<- plays_for" in refined.notes[0]
     answer = answer_paths(explorer, "q", "top", refined.paths, refined.ends)
-    assert {row[0].value.rpartition(":")[2] for row in rdf_of(people.kb).query(answer.query["sparql"])} == {"s"}
+    assert runner(people.kb)(answer) == {"s"}
 
 
 def test_the_words_of_a_superlative_reach_the_ends_of_a_path(people):
@@ -181,34 +173,32 @@ def parsed(monkeypatch, query):
 
 
 def test_either_or_is_one_query_with_both(toolbox, run, monkeypatch):
-    first, second = (
-        TripletQuery((Triplet(GENE, "associated_with", Constant(name, "disease")),), GENE) for name in ("BBS", "MFS")
-    )
-    parsed(monkeypatch, TripletQuery(first.triplets, GENE, either=(second,)))
+    either = '((x) -[associated_with]-> "BBS": disease or (x) -[associated_with]-> "MFS": disease)'
+    parsed(monkeypatch, asked(f"find x where (x: gene) and {either}"))
     answer = ask(create("focus_plus"), "genes of either", toolbox)
     assert run(answer) == matches(answer) == {"BBS2", "FBN1"}
     assert len(answer.matches) == 2
 
 
 def test_a_superlative_is_part_of_the_query_and_equal_ones_all_stay(toolbox, run, monkeypatch):
-    parsed(monkeypatch, TripletQuery((), DISEASE, best=Best(True, relation="has_phenotype")))
+    most = "count(distinct p for (d) -[has_phenotype]-> (p))"
+    parsed(monkeypatch, asked(f"find d where (d: disease) order by {most} desc first 1 with ties"))
     answer = ask(create("focus_plus"), "the disease with the most signs", toolbox)
     assert run(answer) == matches(answer) == {"BBS"}
     assert answer.query["text"] == "diseases that have the most phenotypes"
 
 
 def test_where_nothing_has_what_is_compared_nothing_is_put_forward(toolbox, monkeypatch):
-    parsed(monkeypatch, TripletQuery((), DISEASE, best=Best(True, attribute="age")))
+    parsed(monkeypatch, asked("find d where (d: disease) order by d.age desc first 1 with ties"))
     answer = ask(create("focus_plus"), "the oldest disease", toolbox)
     assert not answer.found
 
 
 def test_the_papers_fixpoint_has_no_formal_query_where_it_keeps_more_than_is_right(toolbox, monkeypatch):
-    one, two = Variable("a"), Variable("b")
-    triangle = (Triplet(DISEASE, None, one), Triplet(one, None, two), Triplet(two, None, DISEASE))
+    triangle = asked("find d where (d: disease) -[any]- (a) and (a) -[any]- (b) and (b) -[any]- (d)")
     monkeypatch.setattr(
         "clew.answering.methods.focus.four_step_focus.parser_for",
-        lambda *_: type("P", (), {"parse": lambda *_: Parse(TripletQuery(triangle, DISEASE))})(),
+        lambda *_: type("P", (), {"parse": lambda *_: Parse(triangle)})(),
     )
     answer = ask(create("four_step_focus"), "a triangle", toolbox)
     assert "sparql" not in answer.query

@@ -1,15 +1,15 @@
-"""Every view of an answer shows exactly what trying everything finds; benchmarks/exact_answers.py is the long run."""
+"""Every view of an answer shows exactly what trying everything finds. The long run is in tests/campaign."""
 
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import TESTS
 
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
 pytest.importorskip("pandas")
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(TESTS / "campaign"))
 from exact_answers import compared
 
 

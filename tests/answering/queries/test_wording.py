@@ -6,10 +6,9 @@ import pytest
 
 import clew
 from clew.answering.queries.attributes import attribute_words, conditions_in_words
-from clew.answering.queries.grounding import Expansion
 from clew.answering.queries.verbs import of_many, without_kind
-from clew.answering.queries.wording import asked_of, hierarchy_in_words
-from clew.core.query import Condition
+from clew.answering.queries.words import asked_of, hierarchy_in_words
+from clew.core.query import Attribute, Compare, Value
 from clew.core.schema import NodeType, Relation, Schema
 
 HUTS = (
@@ -76,8 +75,8 @@ def test_a_hierarchy_is_said_and_can_be_turned_off(huts):
 )
 def test_a_hierarchy_has_the_words_of_its_relation(relation, below):
     row = Relation(relation, "thing", "thing", 1, transitive=True)
-    assert hierarchy_in_words((Expansion(row, upward=False),)) == below
-    assert hierarchy_in_words((Expansion(row, upward=True),)) != below
+    assert hierarchy_in_words([(row, False)]) == below
+    assert hierarchy_in_words([(row, True)]) != below
 
 
 @pytest.mark.parametrize(
@@ -126,12 +125,16 @@ def test_example_questions_are_sentences():
 )
 def test_conditions_are_said_by_what_they_limit(condition, kind, said):
     schema = Schema((), (), {condition[0]: kind})
-    assert conditions_in_words([Condition("x", *condition)], schema) == [said]
+    assert conditions_in_words([compared(*condition)], schema) == [said]
+
+
+def compared(name, comparison, value):
+    return Compare(Attribute("x", name), comparison, Value(value))
 
 
 def test_a_year_from_its_first_to_its_last_day_is_that_year():
     schema = Schema((), (), {"opened": "date"})
-    limits = [Condition("x", "opened", ">=", "1920-01-01"), Condition("x", "opened", "<=", "1920-12-31")]
+    limits = [compared("opened", ">=", "1920-01-01"), compared("opened", "<=", "1920-12-31")]
     assert conditions_in_words(limits, schema) == ["opened in 1920"]
 
 

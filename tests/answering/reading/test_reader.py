@@ -7,14 +7,13 @@ import pytest
 import clew
 from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.role_choice import reader_of
-from clew.answering.queries.finishing import best_of, comparable, finish
 from clew.answering.reading.encoders import Encoders
 from clew.answering.reading.parsing import asks_whether
 from clew.answering.reading.plan import Plan, Requirement
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.said_values import is_denied
-from clew.core.query import Best, Constant, Triplet, TripletQuery, Variable
 from clew.core.roles import Parse
+from conftest import asked
 
 NODES = [
     {"id": "m1", "name": "Glenfoyle", "type": "Distillery", "founded": 1815, "stills": 4, "open_to_visitors": True},
@@ -116,19 +115,6 @@ def test_a_question_with_its_verb_first_and_no_choice_is_answered_by_yes_or_no()
     assert not asks_whether("Which is older?")
 
 
-def test_the_best_are_those_that_comparing_all_finds(base):
-    kb = base.tools.kb if hasattr(base, "tools") else base._tools.kb
-    distilleries = kb.nodes("Distillery")
-    values = dict(zip(distilleries, map(comparable, kb.values(distilleries, "stills")), strict=True))
-    assert set(best_of(kb, Best(True, "stills"), distilleries)) == {max(values, key=values.get)}
-    assert set(best_of(kb, Best(False, "stills"), distilleries)) == {min(values, key=values.get)}
-    regions = kb.nodes("Region")
-    most = best_of(kb, Best(True, relation="located_in", is_head=False), regions)
-    assert [ref.name for ref in kb.refs(most.array)] == ["Islay"]
-    counted = finish(kb, TripletQuery((), Variable("x", "Region"), asks="number"), regions)
-    assert counted.value == 2
-
-
 def test_a_text_has_one_vector_whatever_it_is_read_with():
     encoders = Encoders()
     alone = encoders.meaning(["who founded § distillery §"])[0]
@@ -197,13 +183,8 @@ def test_what_a_denial_reaches(before, denied):
 
 
 def test_what_another_reading_finds_is_as_sure_as_that_reading(base):
-    whisky = Variable("x", "Whisky")
-    first = TripletQuery((Triplet(whisky, "located_in", Constant("Islay", "Region")),), whisky)
-    other = TripletQuery(
-        (Triplet(Variable("x", "Distillery"), "located_in", Constant("Islay", "Region")),),
-        Variable("x", "Distillery"),
-        score=0.1,
-    )
+    first = asked('find x where (x: Whisky) -[located_in]-> "Islay": Region')
+    other = asked('find x where (x: Distillery) -[located_in]-> "Islay": Region', score=0.1)
     given = Parse(first, (other,), certainty=0.9)
     parser = type("Given", (), {"parse": lambda *_: given})()
     answer = FocusPlus().answer("?", base.tools.with_parser(parser))

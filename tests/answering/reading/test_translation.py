@@ -15,9 +15,10 @@ from clew.answering.reading.scores import MentionScores, Scores
 from clew.answering.reading.scoring import length_scores
 from clew.answering.reading.translation import Translator
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.core.query import Condition, Constant, Variable
+from clew.core.query import alternatives
 from clew.core.schema import NodeType, Relation, Schema, words_of
 from clew.store.index.protocol import Link
+from conftest import asked
 
 SCHEMA = Schema(
     (
@@ -42,7 +43,7 @@ def named(text, kind, how="exact", alias=None):
 
 def translated(plan, *mentions, question=""):
     translator = Translator(VOCABULARY, mentions, [one.senses[0] for one in mentions], quantities(question))
-    return translator.query(plan)
+    return translator.interpretation(plan)
 
 
 @pytest.mark.parametrize(
@@ -68,39 +69,34 @@ def test_branches_that_end_in_the_same_hop_share_what_lies_before_it():
         "list", 2, (Branch(0, (IN["directedBy"], OUT["has_genre"])), Branch(1, (IN["directedBy"], OUT["has_genre"])))
     )
     query = translated(people, named("Ann", "Person"), named("Bo", "Person"))
-    film, genre = Variable("y1", "Film"), Variable("x", "Genre")
-    assert query.target == genre
-    assert [(t.head, t.relation, t.tail) for t in query.triplets] == [
-        (film, "directedBy", Constant("Ann", "Person")),
-        (film, "has_genre", genre),
-        (film, "directedBy", Constant("Bo", "Person")),
-    ]
+    shared = '(y1: Film) -[directedBy]-> "Ann": Person and (y1) -[has_genre]-> (x: Genre)'
+    assert query == asked(f'find x where {shared} and (y1) -[directedBy]-> "Bo": Person')
 
 
 def test_a_near_name_is_looked_up_by_the_name_it_was_taken_for():
     query = translated(Plan("describe", mentions=(0,)), named("anne", "Person", "fuzzy", "Ann"))
-    assert query.among == (Constant("Ann", "Person"),)
+    assert query == asked('find x where (x: Person) and x is "Ann": Person')
 
 
 def test_a_decade_is_two_conditions_and_belongs_to_what_has_the_attribute():
     plan = Plan("list", 2, (Branch(0, (IN["directedBy"], OUT["has_genre"])),), (Requirement(0, "=", 0),))
     query = translated(plan, named("Ann", "Person"), question="in the 1990s")
-    assert query.conditions == (Condition("y1", "year", ">=", 1990.0), Condition("y1", "year", "<=", 1999.0))
+    shared = '(y1: Film) -[directedBy]-> "Ann": Person and (y1) -[has_genre]-> (x: Genre)'
+    assert query == asked(f"find x where {shared} and y1.year >= 1990 and y1.year <= 1999")
 
 
-def test_either_of_two_branches_becomes_two_queries():
+def test_either_of_two_branches_becomes_a_choice():
     plan = Plan("list", 0, (Branch(0, (IN["directedBy"],)), Branch(1, (IN["has_genre"],))), either=True)
     query = translated(plan, named("Ann", "Person"), named("War", "Genre"))
-    assert len(query.triplets) == 1
-    assert len(query.either) == 1
-    assert " or " in str(query)
+    assert len(alternatives(query.query.pattern)) == 2
+    assert " or " in str(query.query)
 
 
 def test_every_form_is_put_into_words_and_into_a_query():
     for form in FORMS:
         plan = Plan(form, 0, (Branch(0, (IN["directedBy"],)),), attribute=0, hop=0, mentions=(0,))
         assert Wording(VOCABULARY).of(plan)
-        assert translated(plan, named("Ann", "Person")).target.type == "Film"
+        assert translated(plan, named("Ann", "Person")).type == "Film"
 
 
 def test_paths_are_counted_as_walking_them_would():

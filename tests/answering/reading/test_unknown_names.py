@@ -7,12 +7,13 @@ import pytest
 
 import clew
 from clew.answering.methods.focus.unknown import with_known_names
-from clew.answering.queries.grounding import ground, unknown_names
+from clew.answering.queries.linking import ground, unknown_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
 from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.unknown import NameWords, SchemaTerms, unknown_spans, windows
-from clew.core.query import Constant, Triplet, TripletQuery, Variable
+from clew.core.query import Named
 from clew.core.roles import Parse
+from conftest import asked
 
 NODES = [
     {"id": "m1", "name": "re", "type": "Module", "lines": 900},
@@ -83,16 +84,15 @@ def test_a_short_name_that_a_node_bears_is_linked(base):
     assert answer.value == 2
 
 
-def asked(name, kind=None):
-    who, city = Variable("x", "Person"), Constant(name, kind)
-    return TripletQuery((Triplet(who, "lives_in", city),), who)
+def living_in(name, kind=None):
+    return asked(f'find x where (x: Person) -[lives_in]-> "{name}"{f": {kind}" if kind else ""}')
 
 
 def test_constants_of_a_query_that_stand_for_nothing_are_unknown(base):
     names = base.tools.names
-    assert [one.text for one in unknown_names(asked("Florbatosis", "City"), names)] == ["Florbatosis"]
-    assert not unknown_names(asked("Aurorra", "City"), names)
-    parse = with_known_names(Parse(asked("Aurora", "City"), (asked("Florbatosis"),)), names)
+    assert [one.text for one in unknown_names([Named("Florbatosis", "City")], names)] == ["Florbatosis"]
+    assert not unknown_names([Named("Aurorra", "City")], names)
+    parse = with_known_names(Parse(living_in("Aurora", "City"), (living_in("Florbatosis"),)), names)
     assert not parse.unknown
     assert not parse.alternatives
 
@@ -100,18 +100,18 @@ def test_constants_of_a_query_that_stand_for_nothing_are_unknown(base):
 def test_a_stated_type_is_respected_and_all_nodes_of_a_name_are_tried(base):
     kb, names = base.tools.kb, base.tools.names
     for text in ("Aurora", "Aurorra"):
-        (city,) = ground(asked(text, "City"), names).values()
+        (city,) = ground([Named(text, "City")], names).values()
         assert {ref.key for ref in kb.refs(city.nodes.array)} == {"c1", "c2"}
-    (project,) = ground(asked("Aurora", "Project"), names).values()
+    (project,) = ground([Named("Aurora", "Project")], names).values()
     assert {ref.key for ref in kb.refs(project.nodes.array)} == {"d1"}
-    (other,) = ground(asked("Aurora", "Module"), names).values()
+    (other,) = ground([Named("Aurora", "Module")], names).values()
     assert len(other.nodes) == 3
 
 
 def test_only_the_method_of_the_paper_takes_the_nearest_vector(base):
     names = base.tools.names
-    (default,) = ground(asked("Florbatosis"), names).values()
-    (paper,) = ground(asked("Florbatosis"), names, unmatched="vector").values()
+    (default,) = ground([Named("Florbatosis")], names).values()
+    (paper,) = ground([Named("Florbatosis")], names, unmatched="vector").values()
     assert not default.links
     assert [link.how for link in paper.links] == ["vector"]
 

@@ -12,13 +12,14 @@ from collections.abc import Callable
 import pytest
 from test_roles import SCHEMA, parse_reply
 
+from clew.answering.queries.kinds import check
 from clew.answering.roles.choose import read_list, read_pair
 from clew.answering.roles.read import read_answer, read_written, salvage_answer, salvage_written
 from clew.answering.roles.score import read_score, read_yes_no
 from clew.answering.roles.triplet_replies import read_triplets, salvage_triplets
 from clew.answering.roles.write import read_answers, read_next
 from clew.core.errors import ReplyError
-from clew.core.query import Constant, Variable
+from clew.core.query import Named, Pattern, walk
 from clew.models.chat_replies import read_chat_reply
 from clew.models.protocol import Completion
 
@@ -132,24 +133,18 @@ def mutate_values(text: str, chance: random.Random) -> str:
 
 
 def check_parse(parse) -> None:
-    query = parse.query
-    variables = query.variables()
-    for triplet in query.triplets:
-        ends = (triplet.head, triplet.tail)
-        assert triplet.relation is None or triplet.relation in SCHEMA.relation_names
-        assert not (triplet.relation is None and triplet.negated)
-        assert any(isinstance(end, Variable) for end in ends)
-        assert triplet.head != triplet.tail
-        for end in ends:
-            assert end.type is None or end.type in SCHEMA.type_names
-            assert not isinstance(end, Constant) or 0 < len(end.text) <= 300
-            assert not isinstance(end, Variable) or variables[end.name] == end
-        if triplet.relation is not None:
-            rows = SCHEMA.relation_rows(triplet.relation)
-            assert any(ends[0].type in (None, row.head) and ends[1].type in (None, row.tail) for row in rows)
-    for condition in query.conditions:
-        assert condition.attribute in SCHEMA.attribute_types
-        assert condition.variable in variables
+    query = parse.interpretation.query
+    check(query, SCHEMA)
+    for pattern in (part for part in walk(query) if isinstance(part, Pattern)):
+        types = {**query.pattern.types, **pattern.types}
+        for edge in pattern.edges:
+            kinds = [types.get(end) if isinstance(end, str) else end.type for end in (edge.head, edge.tail)]
+            assert edge.variables
+            assert edge.head != edge.tail
+            assert all(0 < len(end.text) <= 300 for end in (edge.head, edge.tail) if isinstance(end, Named))
+            if edge.relation is not None:
+                rows = SCHEMA.relation_rows(edge.relation)
+                assert any(kinds[0] in (None, row.head) and kinds[1] in (None, row.tail) for row in rows)
 
 
 def check_probability(value: float) -> None:

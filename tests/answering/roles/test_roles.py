@@ -13,7 +13,7 @@ from clew.answering.roles.score import FusedScorer, ModelScorer, read_score, rea
 from clew.answering.roles.write import ModelWriter, UncoveredPart
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, ReplyError
-from clew.core.query import Condition, Constant, Triplet, Variable
+from clew.core.query import Attribute, Compare, Edge, Named, Value
 from clew.core.roles import Choice, Claim, Draft, Reading, Source
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.budget import Budget, Ledger
@@ -58,13 +58,14 @@ class TestParsing:
         said = parse_reply(conditions=[{"variable": "?y", "attribute": "year", "comparison": ">=", "value": 1999}])
         model = ScriptedModel.saying(f"Sure! Here it is:\n```json\n{said}\n```\nHope that helps.")
         parse = ModelParser(model).parse("who directed the movies with Tom Hanks since 1999?", SCHEMA)
-        x, y = Variable("x", "person"), Variable("y", "movie")
-        assert parse.query.target == x
-        assert parse.query.triplets == (
-            Triplet(y, "starred_actors", Constant("Tom Hanks", "person")),
-            Triplet(y, "directed_by", x),
+        pattern = parse.interpretation.query.pattern
+        assert parse.interpretation.variable == "x"
+        assert pattern.types == {"x": "person", "y": "movie"}
+        assert pattern.edges == (
+            Edge("y", "starred_actors", Named("Tom Hanks", "person")),
+            Edge("y", "directed_by", "x"),
         )
-        assert parse.query.conditions == (Condition("y", "year", ">=", 1999),)
+        assert pattern.where == (Compare(Attribute("y", "year"), ">=", Value(1999)),)
         assert "movie -> directed_by -> person" in last(model.asked[0])
         assert parse.problem is None
 
@@ -73,14 +74,16 @@ class TestParsing:
         said = parse_reply(conditions=[{"variable": "?y", "attribute": "plot", "comparison": ">=", "value": 3}])
         model = ScriptedModel.saying(said)
         parse = ModelParser(model).parse("who directed the movies with Tom Hanks?", schema)
-        assert parse.query.conditions == ()
+        assert parse.interpretation.query.pattern.where == ()
         assert "cannot be compared" in parse.rejected[0].reason
         assert '"comparison": "contains"' in last(model.asked[0])
 
     def test_an_edge_written_backwards_is_turned_round(self):
         said = parse_reply(triplets=[{"head": "?x", "relation": "Directed By", "tail": "?y"}])
         parse = ModelParser(ScriptedModel.saying(said)).parse("directors?", SCHEMA)
-        assert parse.query.triplets == (Triplet(Variable("y", "movie"), "directed_by", Variable("x", "person")),)
+        pattern = parse.interpretation.query.pattern
+        assert pattern.edges == (Edge("y", "directed_by", "x"),)
+        assert pattern.types == {"x": "person", "y": "movie"}
 
     def test_what_the_schema_does_not_know_is_said_back_and_then_rejected(self):
         wrong = [
@@ -92,18 +95,18 @@ class TestParsing:
         assert len(model.asked) == 2
         assert "there is no relation 'produced_by'" in last(model.asked[1])
         assert [rejected.reason for rejected in parse.rejected] == ["there is no relation 'produced_by'"]
-        assert {triplet.relation for triplet in parse.query.triplets} == {None, "has_genre"}
+        assert {edge.relation for edge in parse.interpretation.query.pattern.edges} == {None, "has_genre"}
 
     def test_a_second_reply_that_is_right_is_taken(self):
         model = ScriptedModel.saying("I do not know", parse_reply())
         parse = ModelParser(model).parse("?", SCHEMA)
-        assert len(parse.query.triplets) == 2
+        assert len(parse.interpretation.query.pattern.edges) == 2
         assert parse.rejected == ()
 
     def test_absent_edges_are_negated(self):
         absent = [{"head": "?y", "relation": "has_genre", "tail": "Drama"}]
-        query = ModelParser(ScriptedModel.saying(parse_reply(absent=absent))).parse("?", SCHEMA).query
-        assert [triplet.negated for triplet in query.triplets] == [False, False, True]
+        query = ModelParser(ScriptedModel.saying(parse_reply(absent=absent))).parse("?", SCHEMA).interpretation.query
+        assert (len(query.pattern.edges), len(query.pattern.where)) == (2, 1)
 
     def test_the_fallback_parser_stands_in_and_the_trace_says_so(self):
         class Linker:
@@ -112,7 +115,7 @@ class TestParsing:
 
         with trace.recording() as recorder:
             parse = ModelParser(ScriptedModel.saying("no"), fallback=Linker()).parse("q", SCHEMA)
-        assert len(parse.query.triplets) == 2
+        assert len(parse.interpretation.query.pattern.edges) == 2
         assert "JSON" in (parse.problem or "")
         assert [(f.step, f.instead) for f in recorder.fallbacks] == [("parse", "parsed by Linker")]
 

@@ -6,7 +6,7 @@ from clew.answering.methods.catalog import ask, create
 from clew.core.errors import NotFoundError, SchemaError, StorageError
 from clew.core.types import NodeSet
 from clew.store.graph.rdf_export import write_ntriples
-from clew.store.index.other_names import RemoteNames
+from clew.store.index.remote_names import RemoteNames
 from clew.store.open_base import OpenBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint, content, literal

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from clew.answering.methods.focus.execution import names_of_answers
 from clew.answering.methods.role_choice import reader_of
-from clew.answering.queries.wording import kind_in_words
+from clew.answering.queries.words import kind_in_words
 from clew.answering.reading.follow_ups import Pointing, is_fragment, pointing, replaced, switched, telling_words
 from clew.answering.reading.mentions import Named, Sense, find_named
 from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.core.nouns import plural
-from clew.core.query import Constant
+from clew.core.query import Compare, Var, requiring
+from clew.core.query import Named as Name
 from clew.core.roles import Parse
 from clew.core.schema import Schema
 from clew.core.types import Answer, NodeSet
@@ -126,14 +128,13 @@ class FollowUps:
     def _restricted(self, asked: str, kind: str, nodes: NodeSet) -> Reading | None:
         names = self._names(asked)
         parse = self._parsed(asked, names)
-        query = parse.query
-        requires = query.triplets or query.conditions or query.best or query.either
-        if query.target.type != kind or query.among or not requires:
+        read = parse.interpretation
+        if read.type != kind or names_of_answers(read) or not read.is_restricted:
             return None
         label = f"the {len(nodes)} found before"
-        among = (Constant(label, kind),)
-        either = tuple(replace(one, among=among) for one in query.either)
-        parse = replace(parse, query=replace(query, among=among, either=either), alternatives=(), is_loose=False)
+        among = Compare(Var(read.variable), "=", Name(label, kind))
+        query = replace(read.query, pattern=requiring(read.query.pattern, among))
+        parse = replace(parse, interpretation=replace(read, query=query), alternatives=(), is_loose=False)
         return Reading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
 
     def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading:

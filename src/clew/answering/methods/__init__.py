@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from clew.answering.methods.paths.think_on_graph import ThinkOnGraph
     from clew.answering.methods.paths.tournament_on_path import TournamentOnPath
     from clew.answering.methods.protocol import Method
+    from clew.answering.methods.query import QueryMethod
     from clew.answering.methods.stark.retrievers import Bm25, Hybrid, LlmReranker, MultiVectorSearch, VectorSearch
     from clew.answering.methods.subgraph_reranking.method import SubgraphReranking
 
@@ -43,6 +44,7 @@ __all__ = [
     "MultiVectorSearch",
     "NoPassages",
     "QaGnn",
+    "QueryMethod",
     "SubgraphReranking",
     "TfIdf",
     "ThinkOnGraph",

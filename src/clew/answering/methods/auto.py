@@ -74,7 +74,7 @@ def choose(question: str, tools: OpenBase) -> tuple[str, str]:
         return "hybrid", f"the base has more than {MOST_READ:,} relations or types, too many to read questions over"
     if not known.has_texts and not schema.attribute_types and language_of(question) == ENGLISH:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
-        if parse.query.is_plain and not parse.unknown and (parse.certainty or 0.0) < SURE:
+        if parse.interpretation.is_plain and not parse.unknown and (parse.certainty or 0.0) < SURE:
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
             name = "qa_gnn" if is_near else "aligned_paths"
             return name, "the base is bare facts, and the question was not read for sure"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clew.answering.methods.protocol import Method
-from clew.answering.queries.algebra.parsing import parse
+from clew.answering.queries.parsing import parse
 from clew.answering.queries.query_answers import answer_query, run_query
 from clew.core import trace
 from clew.core.types import Answer

@@ -13,7 +13,7 @@ from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.core.errors import InputError
-from clew.core.roles import Chooser, Parse, Reader, TripletParser
+from clew.core.roles import Chooser, Parse, Parser, Reader
 from clew.core.schema import Schema
 from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
@@ -36,7 +36,7 @@ def reader_of(tools: OpenBase) -> LearnedReader:
     return tools.get_or_create("reader", lambda: LearnedReader(tools.kb, tools.names, cache=cache))
 
 
-def reader_parser(tools: OpenBase) -> TripletParser:
+def reader_parser(tools: OpenBase) -> Parser:
     """The parser that needs no model."""
     return LearnedParser(reader_of(tools))
 
@@ -55,7 +55,7 @@ def taught_of(tools: OpenBase) -> tuple[Taught, ...]:
     return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()
 
 
-def parser_for(tools: OpenBase, name: ParserName = "auto") -> TripletParser:
+def parser_for(tools: OpenBase, name: ParserName = "auto") -> Parser:
     """By name; `auto` asks a model that is not small where the learned reader is unsure, and else the reader alone."""
     if tools.parser is not None:
         return tools.parser
@@ -74,7 +74,7 @@ def parser_for(tools: OpenBase, name: ParserName = "auto") -> TripletParser:
 class CorrectedParser:
     """A parser whose queries are corrected by the user."""
 
-    parser: TripletParser
+    parser: Parser
     corrections: Corrections
 
     def parse(self, question: str, schema: Schema) -> Parse:

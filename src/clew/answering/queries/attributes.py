@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from clew.core.nouns import singular
-from clew.core.query import Condition
+from clew.core.query import Attribute, Compare
+from clew.core.query import Value as Literal
 from clew.core.schema import Schema, words_of
 from clew.core.types import Value
 
@@ -72,40 +72,48 @@ def value_sentence(name: str, attribute: str, unit: str, value: Value) -> str:
     return f"The {attribute} of {name} {'are' if is_countable(attribute) and ', ' in shown else 'is'} {shown}"
 
 
-def conditions_in_words(conditions: Sequence[Condition], schema: Schema) -> list[str]:
+Test = tuple[str, str | int | float | bool]
+"""A comparison and the value that it compares with."""
+
+
+def conditions_in_words(conditions: Sequence[Compare], schema: Schema) -> list[str]:
     """Each condition behind a noun: "opened before 1920", "with more than 80 beds", "whose height is at least 9 m"."""
-    by_attribute: dict[str, list[Condition]] = {}
+    by_attribute: dict[str, list[Test]] = {}
     for one in conditions:
-        by_attribute.setdefault(one.attribute, []).append(one)
+        if isinstance(one.left, Attribute) and isinstance(one.right, Literal):
+            by_attribute.setdefault(one.left.name, []).append((one.comparison, one.right.value))
     return [_condition(name, tests, schema.attribute_types.get(name, "")) for name, tests in by_attribute.items()]
 
 
-def _condition(name: str, tests: Sequence[Condition], kind: str) -> str:
+def _condition(name: str, tests: Sequence[Test], kind: str) -> str:
     label, unit = attribute_words(name)
     if kind == "date" or (is_participle(label, kind) and kind in ("integer", "number")):
-        times = " and ".join(dict.fromkeys(_time(one.comparison, str(one.value)) for one in _whole_years(tests)))
+        times = " and ".join(dict.fromkeys(_time(sign, str(value)) for sign, value in _whole_years(tests)))
         return f"{label} {times}" if is_participle(label, kind) else f"whose {label} is {times}"
-    is_number = kind in ("integer", "number") and not any(one.comparison == "contains" for one in tests)
-    values = [value_in_words(one.value, unit) if not isinstance(one.value, bool) else one.value for one in tests]
-    said = " and ".join(f"{COMPARED[one.comparison]}{value}" for one, value in zip(tests, values, strict=True))
+    is_number = kind in ("integer", "number") and not any(sign == "contains" for sign, _ in tests)
+    shown = [(sign, str(value) if isinstance(value, bool) else value_in_words(value, unit)) for sign, value in tests]
+    bounds = dict(shown)
+    said = " and ".join(f"{COMPARED[sign]}{value}" for sign, value in shown)
+    if bounds.keys() == {">=", "<="}:
+        said = f"between {bounds['>=']} and {bounds['<=']}"
     if is_number and is_countable(label) and not unit:
         return f"with {said} {label}"
-    if isinstance(tests[0].value, bool) and tests[0].comparison == "=":
-        yes, first = tests[0].value, label.split()[0]
+    comparison, yes = tests[0]
+    if isinstance(yes, bool) and comparison == "=":
+        first = label.split()[0]
         if first in ("is", "are") or PARTICIPLE.fullmatch(label):
             return f"that are {'' if yes else 'not '}{label.removeprefix(first + ' ') if first == 'is' else label}"
         return f"whose {label} is {'true' if yes else 'false'}"
-    is_verb = tests[0].comparison == "contains"
-    return f"whose {label} {said.replace('containing', 'contains') if is_verb else f'is {said}'}"
+    return f"whose {label} {said.replace('containing', 'contains') if comparison == 'contains' else f'is {said}'}"
 
 
-def _whole_years(tests: Sequence[Condition]) -> list[Condition]:
+def _whole_years(tests: Sequence[Test]) -> Sequence[Test]:
     """From the first to the last day of a year is that year."""
-    bounds = {one.comparison: str(one.value) for one in tests}
+    bounds = {sign: str(value) for sign, value in tests}
     low, high = bounds.get(">=", ""), bounds.get("<=", "")
     if len(tests) == 2 and low.endswith("-01-01") and high == f"{low[:4]}-12-31":
-        return [replace(tests[0], comparison="=", value=low[:4])]
-    return list(tests)
+        return [("=", low[:4])]
+    return tests
 
 
 def _time(comparison: str, value: str) -> str:

@@ -1,29 +1,246 @@
-"""A claim written down three times: as a sentence, and as two queries that give its answers in any database."""
+"""What was executed, written down: in words, in the query language, and in languages that databases execute."""
 
 from __future__ import annotations
 
-from clew.answering.queries.claims import Claim
-from clew.answering.queries.cypher_text import cypher
-from clew.answering.queries.sparql_text import sparql
-from clew.answering.queries.wording import in_words, kind_in_words, phrases
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import takewhile
+
+from clew.answering.queries.attributes import attribute_words, value_sentence
+from clew.answering.queries.cypher import CypherNames, GraphDatabaseNames, cypher
+from clew.answering.queries.linking import keys_of
+from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
+from clew.answering.queries.verbs import PREPOSITIONS
+from clew.answering.queries.words import Phrase, Words, kind_in_words
+from clew.core.query import (
+    Aggregate,
+    Attribute,
+    Call,
+    Column,
+    Compare,
+    Either,
+    Formula,
+    Missing,
+    Nodes,
+    Not,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    Variable,
+    alternatives,
+    requiring,
+)
+from clew.core.roles import Interpretation
+from clew.core.types import NodeSet
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.remote.remote import RemoteKnowledgeBase
-
-LANGUAGES = {"sparql": sparql, "cypher": cypher}
+from clew.store.remote.remote import RemoteKnowledgeBase, is_cypher, is_sparql
 
 
-def certificate(claim: Claim, kb: KnowledgeBase) -> dict[str, str]:
-    """The claim in words, as SPARQL and as Cypher; a base that stays in a store is asked in the store's language."""
-    written = {"form": form(claim), "kind": kind_in_words(kb.schema, claim.type)} | phrases(claim, kb)
-    languages = (kb.language,) if isinstance(kb, RemoteKnowledgeBase) and kb.language else LANGUAGES
-    return written | {"text": in_words(claim, kb)} | {name: LANGUAGES[name](claim, kb) for name in languages}
+def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
+    """Write down what was executed. A base that stays in a database is asked in the language of that database."""
+    telling = _Telling(found, kb)
+    written = {"form": telling.form(), "kind": kind_in_words(kb.schema, found.type), **telling.phrases()}
+    query = formal_query(found)
+    written |= {"text": telling.text(), "query": str(query)}
+    is_question = found.asks == "truth" and not found.query.order
+    printers: dict[str, Callable[[], str]] = {
+        "sparql": lambda: sparql(
+            found.query if is_question else query,
+            kb.schema,
+            EndpointNames(kb) if is_sparql(kb) else RdfNames(),
+            is_question=is_question,
+        ),
+        "cypher": lambda: cypher(query, kb.schema, GraphDatabaseNames(kb) if is_cypher(kb) else CypherNames()),
+    }
+    own = kb.language if isinstance(kb, RemoteKnowledgeBase) else None
+    for language, write in printers.items():
+        if own in (None, language):
+            try:
+                written[language] = write()
+            except CannotPrintError:  # its query in Clew's own language says it
+                continue
+    return written
 
 
-def form(claim: Claim) -> str:
-    """What is asked for: list, count, yes/no, value, superlative, comparison, or to describe what is named."""
-    asked = {"number": "count", "truth": "yes/no", "value": "value"}.get(claim.asks)
-    if asked is not None:
-        return asked
-    if claim.best is not None:
-        return "comparison" if claim.names_only else "superlative"
-    return "describe" if claim.names_only else "list"
+def formal_query(found: Interpretation) -> Query:
+    """Return a query for the nodes, their number, or an attribute of each."""
+    query, variable = found.query, found.variable
+    if found.asks == "nodes":
+        return query
+    pattern = query.pattern
+    if query.order:
+        pattern = Pattern((Variable(variable),), (), (Compare(Var(variable), "in", Subquery(query)),))
+    if found.compared is not None:
+        pattern = requiring(pattern, Compare(Var(variable), "=", found.compared))
+    if found.asks == "value" and found.attribute is not None:
+        columns = Column(Var(variable)), Column(Attribute(variable, found.attribute))
+        is_known = Not(Missing(Attribute(variable, found.attribute)))
+        return Query(columns, requiring(pattern, is_known), distinct=True)
+    return Query((Column(Aggregate("count", Var(variable), distinct=True)),), pattern)
+
+
+class _Telling:
+    """The words about an interpretation that was executed."""
+
+    def __init__(self, found: Interpretation, kb: KnowledgeBase) -> None:
+        self.found, self.kb = found, kb
+        self.words = Words(kb.schema, lambda key: kb.refs([kb.find(key)])[0].name)
+        self.patterns = alternatives(found.query.pattern)
+        self.order = found.query.order[0] if found.query.order else None
+        self.named = _named(self.patterns[0], found.variable) if len(self.patterns) == 1 else None
+
+    @property
+    def names_only(self) -> bool:
+        """Whether nothing is required of the answers but to be among what the question names."""
+        return self.named is not None and not self.patterns[0].edges and len(self.patterns[0].where) == 1
+
+    def form(self) -> str:
+        """Return what is asked for: list, count, yes/no, value, superlative, comparison or describe."""
+        asked = {"number": "count", "truth": "yes/no", "value": "value"}.get(self.found.asks)
+        if asked is not None:
+            return asked
+        if self.order is not None:
+            return "comparison" if self.names_only else "superlative"
+        return "describe" if self.names_only else "list"
+
+    def phrase(self, pattern: Pattern) -> Phrase:
+        return self.words.phrase(pattern)
+
+    def described(self) -> str:
+        return _either(self.phrase(pattern).described(self.found.variable) for pattern in self.patterns)
+
+    def text(self) -> str:
+        """Return what was understood and executed, without a full stop."""
+        found, order = self.found, self.order
+        if self.names_only and found.asks in ("nodes", "value"):
+            return self.about_named()
+        whole = self.described()
+        if order is not None and found.compared is None:
+            finite, is_bare = self.words.best(order), whole == self.words.kind(found.type)
+            reduced = finite.removeprefix("are ") if is_bare else finite
+            whole += f" {reduced}" if reduced != finite else f" that {finite}" if is_bare else f", those that {finite}"
+        match found.asks:
+            case "number":
+                return f"the number of {whole}"
+            case "truth" if found.compared is not None and order is not None:
+                name = self.words.constant(found.compared)
+                return f"whether {name}, of the {whole}, {self.words.best(order, one=True)}"
+            case "truth":
+                told = self.told()
+                return f"whether {told}" if told else f"whether there are {whole}"
+            case "value":
+                return f"the {attribute_words(found.attribute or '')[0]} of {whole}"
+        return whole
+
+    def about_named(self) -> str:
+        """Return what is asked of the things that a question names: "the population of France"."""
+        assert self.named is not None
+        named = self.words.constant(self.named, "and")
+        if self.order is not None:
+            return f"which of {named} {self.words.best(self.order, one=True)}"
+        label = attribute_words(self.found.attribute)[0] if self.found.attribute else ""
+        return f"the {label} of {named}" if label else f"what is known about {named}"
+
+    def phrases(self) -> dict[str, str]:
+        """Return what a sentence about the answers is made of: what one or many of them are, have and do."""
+        found, order, said = self.found, self.order, dict[str, str]()
+        if not self.names_only:
+            for number, one in (("one", True), ("many", False)):
+                said[number] = _either(self.phrase(each).sentence(found.variable, one=one) for each in self.patterns)
+        if order is not None:
+            said |= {"best": self.words.best(order, one=True), "best_many": self.words.best(order)}
+            if len(self.patterns) == 1:
+                is_named = self.names_only and self.named is not None
+                said["of"] = self.words.constant(self.named, "and") if is_named and self.named else self.described()
+        attribute = found.attribute or _compared_attribute(found.query)
+        if attribute is not None:
+            label, said["unit"] = attribute_words(attribute)
+            said |= {"attribute": label} if found.attribute else {}
+        said["kinds"] = next(filter(None, (self.phrase(one).hierarchies(found.variable) for one in self.patterns)), "")
+        if found.asks == "truth":
+            said |= {"told": self.told(kinds=False), "instead": self.instead()}
+            said |= {"asked": self.words.constant(found.compared)} if found.compared is not None else {}
+        return {name: text for name, text in said.items() if text}
+
+    def told(self, *, kinds: bool = True) -> str:
+        """Return what a yes/no question asks of what it names, with its kinds or not, or nothing if it names none."""
+        if self.named is None or self.order is not None or self.names_only:
+            return ""
+        pattern = self.patterns[0]
+        rest = replace(pattern, where=tuple(one for one in pattern.where if not _is_named(one, self.found.variable)))
+        phrase = self.phrase(rest)
+        phrase.tells_kinds = kinds
+        names = self.words.names(self.named)
+        predicate = phrase.described(self.found.variable, one=len(names) == 1, finite=True)
+        name, start = self.words.constant(self.named), "that "
+        return f"{predicate.removeprefix(start)} {name}" if predicate.startswith(start) else f"{name} {predicate}"
+
+    def instead(self) -> str:
+        """Return what the base says of the same thing and relation, or attribute, if it is not what was asked."""
+        pattern, variable = self.patterns[0], self.found.variable
+        if self.named is None or self.order is not None or len(self.named.keys) != 1:
+            return ""
+        [name], node = self.words.names(self.named), NodeSet.of([self.kb.find(self.named.keys[0])])
+        rest = [one for one in pattern.where if not _is_named(one, variable)]
+        edges = [edge for edge in pattern.edges if variable in edge.variables]
+        if not pattern.edges and len(rest) == 1:
+            match rest[0]:
+                case Compare(Attribute(_, attribute), _, Value()):
+                    (value,) = self.kb.values(node, attribute)
+                    value = str(value) if not isinstance(value, int | float | None) else value
+                    return "" if value in (None, "") else value_sentence(name, *attribute_words(attribute), value)
+            return ""
+        edge = edges[0] if len(edges) == 1 and not rest else None
+        others = [one for one in pattern.edges if one is not edge]
+        if edge is None or edge.relation is None or not edge.directed or not all(one.least == 0 for one in others):
+            return ""
+        is_head = edge.head == variable
+        there = self.kb.neighbors(node, edge.relation, "out" if is_head else "in")
+        wanted = self.phrase(pattern).named(edge.tail if is_head else edge.head)
+        if not len(there) or wanted is None:
+            return ""
+        phrase = self.phrase(pattern)
+        ends = (keys_of(self.kb, there), wanted[0])
+        said = [phrase.clause(edge, variable, self.words.constant(end, "and"), one=True) for end in ends]
+        if not said[0].is_active:
+            return ""
+        preposition = said[0].verb.split()[-1] if said[0].verb.endswith(PREPOSITIONS) else ""
+        return f"{name} {said[0].verb} {said[0].other}, not {preposition} {said[1].other}".replace("  ", " ")
+
+
+def _named(pattern: Pattern, variable: str) -> Nodes | None:
+    """Return the nodes of which an answer must be one."""
+    for formula in pattern.where:
+        if _is_named(formula, variable):
+            parts = formula.parts if isinstance(formula, Either) else (formula,)
+            nodes = [part.right for part in parts if isinstance(part, Compare)]
+            return Nodes(tuple(key for one in nodes if isinstance(one, Nodes) for key in one.keys))
+    return None
+
+
+def _is_named(formula: Formula, variable: str) -> bool:
+    match formula:
+        case Compare(Var(name), "=", Nodes()) if name == variable:
+            return True
+        case Either(parts):
+            return all(_is_named(part, variable) for part in parts)
+    return False
+
+
+def _compared_attribute(query: Query) -> str | None:
+    """Return the attribute by which nodes are compared."""
+    expression = query.order[0].expression if query.order else None
+    if isinstance(expression, Call):
+        expression = expression.arguments[0]
+    return expression.name if isinstance(expression, Attribute) else None
+
+
+def _either(texts: Iterable[str]) -> str:
+    """Return texts one of which holds. The words that all begin with are said once."""
+    different = [text.split() for text in dict.fromkeys(texts)]
+    shared = sum(1 for _ in takewhile(lambda words: len({*words}) == 1, zip(*different, strict=False)))
+    shared = shared if len(different) > 1 and all(len(words) > shared for words in different) else 0
+    return " ".join([*different[0][:shared], " or ".join(" ".join(words[shared:]) for words in different)])

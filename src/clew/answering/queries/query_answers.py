@@ -5,42 +5,29 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any
 
-import numpy as np
-
-from clew.answering.queries.algebra.execution import Result, execute, solutions
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.lowering import CannotPrintError
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.execution import Result, execute
+from clew.answering.queries.kinds import check
+from clew.answering.queries.linking import ground, link, unknown_names
+from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.witnesses import witnesses
+from clew.answering.queries.words import kind_in_words, words
+from clew.core.query import (
     AnyQuery,
     Attribute,
     Edge,
-    Named,
-    Nodes,
-    Pattern,
     Query,
     constants,
-    linked,
-    rewrite,
     walk,
 )
-from clew.answering.queries.algebra.words import words
-from clew.answering.queries.grounding import below, ground, hierarchies, unknown_names
-from clew.answering.queries.wording import kind_in_words
-from clew.core.query import Constant, TripletQuery, Variable
-from clew.core.schema import Schema
 from clew.core.types import (
     Answer,
     Candidate,
     Cell,
     Evidence,
-    Fact,
     Judgement,
     NodeRef,
-    NodeSet,
-    Path,
     Triple,
     UnknownName,
     Value,
@@ -88,44 +75,10 @@ def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool =
     With `kinds`, a constant also stands for what lies below it in a hierarchy.
     """
     check(query, kb.schema)
-    named = {one: Constant(one.text, one.type) for one in constants(query)}
-    every = TripletQuery((), Variable("x"), among=tuple(named.values()))
-    if unknown := unknown_names(every, names):
+    if unknown := unknown_names(constants(query), names):
         return Executed(query, query, Result((), (), []), unknown)
-    groundings = ground(every, names)
-    nodes = {one: groundings[constant].nodes for one, constant in named.items()}
-    wide = with_kinds(query, kb.schema) if kinds else query
-    ready = linked(wide, lambda one: tuple(ref.key for ref in kb.refs(nodes[one].array)))
+    ready = link(query, ground(constants(query), names), kb, kinds=kinds)
     return Executed(query, ready, execute(kb, ready))
-
-
-def with_kinds(query: AnyQuery, schema: Schema) -> AnyQuery:
-    """Let constants stand for what lies below them in a hierarchy, and follow the edges of hierarchies all the way."""
-    rows = {row.name: row for row in hierarchies(schema)}
-    numbers = count()
-
-    def wider(end: str | Named | Nodes, edges: list[Edge]) -> str | Named | Nodes:
-        """What stands for an end: a constant's variable for anything below it, each hierarchy after the other."""
-        for row in hierarchies(schema, end.type) if isinstance(end, Named) else ():
-            lower = f"kind {next(numbers)}"
-            head, tail = (lower, end) if below(row) == "in" else (end, lower)
-            edges.append(Edge(head, row.name, tail, least=0, most=None))
-            end = lower
-        return end
-
-    def changed(part: Any) -> Any:
-        if not isinstance(part, Pattern):
-            return part
-        edges: list[Edge] = []
-        for edge in part.edges:
-            if edge.relation in rows and edge.is_single and edge.name is None:
-                edges.append(replace(edge, most=None))
-                continue
-            head, tail = wider(edge.head, edges), wider(edge.tail, edges)
-            edges.append(replace(edge, head=head, tail=tail))
-        return replace(part, edges=tuple(edges))
-
-    return rewrite(query, changed) if rows else query
 
 
 def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], frozenset[str]]:
@@ -162,8 +115,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         rows=rows if is_table else (),
     )
     if value is not None and isinstance(executed.query, Query):
-        backing = solutions(kb, executed.query, result.rows[0], most=3)
-        answer = replace(answer, evidence=tuple(_path(kb, executed.query.pattern, one) for one in backing))
+        answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[0], limit=3))
     return answer
 
 
@@ -175,8 +127,8 @@ def _kind(executed: Executed, kb: KnowledgeBase) -> str:
 
 def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
     """The query in words, as it was carried out, and in other languages as far as they can say it."""
-    from clew.answering.queries.algebra.cypher import cypher
-    from clew.answering.queries.algebra.sparql import sparql
+    from clew.answering.queries.cypher import cypher
+    from clew.answering.queries.sparql import sparql
 
     query = executed.query
     found = {"text": words(executed.asked, kb.schema), "query": str(query)}
@@ -205,29 +157,4 @@ def _evidence(kb: KnowledgeBase, executed: Executed, row: Sequence[Any]) -> tupl
         for name, cell in zip(executed.result.names[1:], row[1:], strict=True)
         if cell is not None
     ]
-    paths = [_path(kb, executed.query.pattern, one) for one in solutions(kb, executed.query, row, most=2)]
-    return (*(path for path in paths if path.facts), *shown)
-
-
-def _path(kb: KnowledgeBase, pattern: Pattern, solution: dict[str, NodeRef | Triple]) -> Path:
-    """The single edges of a pattern, as a solution has them."""
-    facts = []
-    for edge in pattern.edges:
-        heads, tails = (_nodes(kb, end, solution) for end in (edge.head, edge.tail))
-        if not edge.is_single:
-            continue
-        found = kb.edges_to(heads, tails, edge.relation, "out" if edge.directed else "any")
-        there = np.flatnonzero((heads | tails).holds(found.heads) & (heads | tails).holds(found.tails))
-        for place in there[:1].tolist():
-            head, tail = kb.refs([int(found.heads[place]), int(found.tails[place])])
-            relation = kb.schema.relation_names[int(found.relations[place])]
-            attributes = kb.edge_attributes(head.id, relation, tail.id)
-            facts.append(Fact(head, relation, tail, attributes[0] if attributes else {}))
-    return Path(tuple(facts))
-
-
-def _nodes(kb: KnowledgeBase, end: Any, solution: dict[str, NodeRef | Triple]) -> NodeSet:
-    if isinstance(end, Nodes):
-        return NodeSet.of([kb.find(key) for key in end.keys])
-    found = solution.get(end)
-    return NodeSet.of([found.id] if isinstance(found, NodeRef) else [])
+    return (*witnesses(kb, executed.query, row), *shown)

@@ -9,8 +9,27 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Literal
 
+from clew.answering.queries.linking import keys_of
+from clew.core.query import (
+    Attribute,
+    Compare,
+    Edge,
+    Either,
+    Exists,
+    Formula,
+    Nodes,
+    Not,
+    Pattern,
+    Query,
+    Value,
+    Var,
+    find,
+    requiring,
+)
 from clew.core.texts import OPAQUE
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
@@ -219,3 +238,59 @@ class Explorer:
 def are_values(names: Sequence[str]) -> bool:
     """Whether most of some names are years, dates or numbers."""
     return sum(VALUE.fullmatch(name) is not None for name in names) * 2 > len(names)
+
+
+TARGET = "x"
+"""The variable of the nodes at the end of paths."""
+
+
+def paths_query(
+    explorer: Explorer, paths: Sequence[RelationPath], ends: NodeSet | None, conditions: Sequence[Formula] = ()
+) -> Query:
+    """Return a query for the nodes to which every path leads. If `ends` are fewer, it finds only those.
+
+    `conditions` are further conditions on these nodes.
+    """
+    walked = [explorer.layers(path) for path in paths]
+    where = list(conditions)
+    for number, (path, layers) in enumerate(zip(paths, walked, strict=True)):
+        for name, layer in zip(_names(path, number), layers, strict=True):
+            if len(layer.left_out):
+                where.append(Compare(Var(name), "!=", keys_of(explorer.kb, layer.left_out)))
+            if layer.nameless is not None:
+                is_nameless = Compare(Attribute(name, "name"), "matches", Value(OPAQUE.pattern))
+                where.append(is_nameless if layer.nameless else Not(is_nameless))
+    reached = reduce(and_, (layers[-1].nodes for layers in walked))
+    if ends is not None and reached != ends:
+        where.append(Compare(Var(TARGET), "=", keys_of(explorer.kb, ends)))
+    return find(TARGET, None, requiring(_chains(explorer.kb, paths), *where))
+
+
+def walks_query(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> Query:
+    """Return a query for single nodes, each with a path that leads to it, whatever else that leads to."""
+    ends: dict[RelationPath, list[int]] = {}
+    for path, end in walks:
+        ends.setdefault(path, []).append(end)
+    patterns = [
+        requiring(_chains(kb, [path]), Compare(Var(TARGET), "=", keys_of(kb, NodeSet.of(own))))
+        for path, own in ends.items()
+    ]
+    if len(patterns) == 1:
+        return find(TARGET, None, patterns[0])
+    return find(TARGET, None, Pattern((), (), (Either(tuple(map(Exists, patterns))),)))
+
+
+def _chains(kb: KnowledgeBase, paths: Sequence[RelationPath]) -> Pattern:
+    """Return the moves of all paths as edges. They share nothing but their end."""
+    edges: list[Edge] = []
+    for number, path in enumerate(paths):
+        here: str | Nodes = keys_of(kb, path.topic)
+        for move, there in zip(path.moves, _names(path, number), strict=True):
+            head, tail = (here, there) if move.direction == "out" else (there, here)
+            edges.append(Edge(head, move.relation, tail))
+            here = there
+    return Pattern((), tuple(edges))
+
+
+def _names(path: RelationPath, number: int) -> list[str]:
+    return [*(f"{'yzuvw'[number]}{place}" for place in range(1, len(path.moves))), TARGET]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from clew.answering.queries.attributes import attribute_words, value_in_words, value_sentence
-from clew.answering.queries.wording import kind_in_words
+from clew.answering.queries.words import kind_in_words
 from clew.core.nouns import plural
 from clew.core.schema import words_of
 from clew.core.states import WORDINGS

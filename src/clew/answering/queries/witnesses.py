@@ -1,109 +1,116 @@
-"""Witnesses: for an answer, concrete nodes and edges that satisfy the query."""
+"""Evidence for the rows of a query: the edges of a solution, with the way up a hierarchy to what the query names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import islice, pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from clew.answering.queries.grounding import below, chain_up, hierarchies
-from clew.answering.queries.problem import Constraint
-from clew.answering.queries.solutions import Solution, connected, depths
-from clew.core.types import Fact, NodeSet, Path
-from clew.store.graph.protocol import KnowledgeBase
+from clew.answering.queries.execution import satisfying, solutions
+from clew.answering.queries.linking import OPPOSITE
+from clew.core.query import Edge, Nodes, Pattern, Query, Var, alternatives, find
+from clew.core.types import Direction, Fact, NodeRef, NodeSet, Path, Triple
+from clew.store.graph.protocol import KnowledgeBase, Linked
 
-Assignment = Mapping[str, int]
-"""Variable → the node it stands for."""
-Edge = tuple[int, str, int]
-
-
-def assignments(graph: KnowledgeBase, solution: Solution, answer: int) -> Iterator[Assignment]:
-    """Every way to fill the variables tied to the target, given one answer: backtracking inside the domains."""
-    problem = solution.problem
-    group = connected(problem, problem.target)
-    away = depths(problem.bundles(group), problem.target)
-    order = sorted(group - {problem.target}, key=lambda variable: (away[variable], variable))
-
-    def candidates(variable: str, chosen: Assignment) -> NodeSet:
-        nodes = solution.domains.get(variable)
-        kind = problem.types.get(variable) if nodes is None else None  # a domain holds nodes of its type only
-        for constraint in sorted(problem.constraints, key=lambda constraint: constraint.negated):
-            other = constraint.other(variable)
-            if variable in constraint.variables and isinstance(other, str) and other in chosen:
-                near = graph.neighbors(NodeSet.of([chosen[other]]), constraint.relation, constraint.toward(variable))
-                nodes = near if nodes is None else nodes - near if constraint.negated else nodes & near
-        assert nodes is not None, "the order follows required triplets from the target outward"
-        return nodes if kind is None else nodes & graph.nodes(kind)
-
-    def extend(chosen: Assignment, left: list[str]) -> Iterator[Assignment]:
-        if not left:
-            yield chosen
-            return
-        for node in candidates(left[0], chosen):
-            yield from extend({**chosen, left[0]: node}, left[1:])
-
-    yield from extend({problem.target: answer}, order)
+CONSIDERED = 50
+"""Solutions of which those with the shortest ways are shown."""
 
 
-def witnesses(
-    kb: KnowledgeBase, solution: Solution, named: Mapping[int, NodeSet], answer: int, limit: int = 3
-) -> tuple[Path, ...]:
-    """Up to `limit` paths, each with one edge per required triplet, from the answer outward.
-
-    `named` gives for each triplet the nodes its constant names; where an edge ends below them in a hierarchy, the
-    steps up to them follow.
-    """
-    found = []
-    for chosen in islice(assignments(kb, solution, answer), limit):
-        edges: list[Edge] = []
-        for constraint in _outward(solution, chosen):
-            edges += _edges(kb, constraint, chosen, named.get(constraint.triplet))
-        found.append(Path(_facts(kb, dict.fromkeys(edges))))
-    return tuple(found)
-
-
-def _outward(solution: Solution, chosen: Assignment) -> list[Constraint]:
-    """The required constraints, those nearest to the target first."""
-    problem = solution.problem
-    away = depths(problem.bundles(frozenset(chosen)), problem.target)
-    inside = [c for c in problem.constraints if not c.negated and chosen.keys() >= set(c.variables)]
-    return sorted(inside, key=lambda c: (len(c.variables) == 1, min(away[v] for v in c.variables), c.triplet))
+def witnesses(kb: KnowledgeBase, query: Query, row: Sequence[Any], limit: int = 2) -> tuple[Path, ...]:
+    """Return up to `limit` paths that back a row, each with one edge per edge of the query, from the row outward."""
+    expression = query.columns[0].expression
+    if isinstance(expression, Var) and isinstance(row[0], NodeRef) and len(row) == 1:
+        here = NodeSet.of([row[0].id])
+        for pattern in alternatives(query.pattern):
+            if len(satisfying(kb, pattern, expression.name, here)):
+                query = find(expression.name, None, pattern)
+                break
+    backing = solutions(kb, query, row, CONSIDERED)
+    start = expression.name if isinstance(expression, Var) else ""
+    edges = outward(query.pattern, start)
+    found = [tuple(fact for edge in edges for fact in _facts(kb, edge, one)) for one in backing]
+    different = {
+        tuple((fact.head.id, fact.relation, fact.tail.id) for fact in facts): facts
+        for facts in sorted(found, key=len)
+        if facts
+    }
+    return tuple(map(Path, list(different.values())[:limit]))
 
 
-def _edges(kb: KnowledgeBase, constraint: Constraint, chosen: Assignment, named: NodeSet | None) -> list[Edge]:
-    """One edge that meets the constraint, and the way up a hierarchy from its end to what the question names."""
-    variable = constraint.variables[0]
-    other = constraint.other(variable)
-    partners = NodeSet.of([chosen[other]]) if isinstance(other, str) else other
-    node = chosen[variable]
-    found = kb.edges_to(NodeSet.of([node]), partners, constraint.relation, constraint.away(variable))
-    ends = np.where(found.heads == node, found.tails, found.heads)
-    meeting = np.flatnonzero(partners.holds(ends))
-    if not len(meeting):
-        return []
-    direct = meeting if named is None else meeting[named.holds(ends[meeting])]
-    place = int(direct[0] if len(direct) else meeting[0])
-    edge = (int(found.heads[place]), kb.schema.relation_names[int(found.relations[place])], int(found.tails[place]))
-    return [edge, *(_climb(kb, int(ends[place]), named) if named is not None and not len(direct) else ())]
+def outward(pattern: Pattern, start: str) -> list[Edge]:
+    """Return the edges of a pattern, those nearest to a variable first, and those between variables before others."""
+    left, reached, ordered = list(pattern.edges), {start}, list[Edge]()
+    while left:
+        near = [edge for edge in left if not reached.isdisjoint(edge.variables)] or left[:1]
+        near.sort(key=lambda edge: len(edge.variables) == 1)
+        ordered += near
+        left = [edge for edge in left if not any(edge is one for one in near)]
+        reached.update(name for edge in near for name in edge.variables)
+    return ordered
 
 
-def _climb(kb: KnowledgeBase, node: int, named: NodeSet) -> Iterator[Edge]:
-    """The way up a hierarchy between a node and one that the question names, whichever of the two is above."""
-    for relation in hierarchies(kb.schema, kb.node(node).type):
-        down = (chain_up(kb, one, NodeSet.of([node]), relation) for one in named)
-        way = chain_up(kb, node, named, relation) or next(filter(None, down), [])
-        if way:
-            for lower, upper in pairwise(way):
-                ends = (lower, upper) if below(relation) == "in" else (upper, lower)
-                yield ends[0], relation.name, ends[1]
-            return
+def _facts(kb: KnowledgeBase, edge: Edge, solution: Mapping[str, NodeRef | Triple]) -> Iterator[Fact]:
+    """Yield the edge that a solution has, or the edges of a shortest walk."""
+    heads, tails = (_nodes(kb, end, solution) for end in (edge.head, edge.tail))
+    if not edge.is_single:
+        yield from _walk(kb, edge, heads, tails)
+        return
+    forward = not isinstance(edge.head, Nodes)  # a constant may have very many edges
+    direction: Direction = "any" if not edge.directed else "out" if forward else "in"
+    near, far = (heads, tails) if forward else (tails, heads)
+    found = kb.edges_to(near, far, edge.relation, direction)
+    there = heads.holds(found.heads) & tails.holds(found.tails)
+    if not edge.directed:
+        there |= tails.holds(found.heads) & heads.holds(found.tails)
+    for place in np.flatnonzero(there)[:1].tolist():
+        relation = kb.schema.relation_names[int(found.relations[place])]
+        yield _fact(kb, int(found.heads[place]), relation, int(found.tails[place]))
 
 
-def _facts(kb: KnowledgeBase, edges: Mapping[Edge, None]) -> tuple[Fact, ...]:
-    facts = []
-    for head, relation, tail in edges:
-        first, second = kb.refs([head, tail])
-        attributes = kb.edge_attributes(head, relation, tail)
-        facts.append(Fact(first, relation, second, attributes[0] if attributes else {}))
-    return tuple(facts)
+def _walk(kb: KnowledgeBase, edge: Edge, heads: NodeSet, tails: NodeSet) -> Iterator[Fact]:
+    if edge.least == 0 and len(heads & tails):
+        return
+    direction: Direction = "out" if edge.directed else "any"
+    for here, there in pairwise(shortest_walk(kb, heads, tails, edge.relation, direction)):
+        found = kb.edges_to(NodeSet.of([here]), NodeSet.of([there]), edge.relation, direction)
+        ends = {here, there}
+        for head, code, tail in zip(found.heads, found.relations, found.tails, strict=True):
+            if {int(head), int(tail)} == ends:
+                yield _fact(kb, int(head), kb.schema.relation_names[int(code)], int(tail))
+                break
+
+
+def shortest_walk(
+    graph: Linked, starts: NodeSet, goals: NodeSet, relation: str | None, direction: Direction
+) -> list[int]:
+    """Return a shortest walk of at least one edge from one of some nodes to another, or nothing if there is none."""
+    levels = [starts]
+    seen = NodeSet.of([])
+    while True:
+        following = graph.neighbors(levels[-1], relation, direction) - seen
+        if not len(following):
+            return []
+        levels.append(following)
+        seen = seen | following
+        if len(following & goals):
+            break
+    way = [int((levels[-1] & goals).array[0])]
+    for level in reversed(levels[:-1]):
+        before = graph.neighbors(NodeSet.of([way[-1]]), relation, OPPOSITE[direction]) & level
+        way.append(int(before.array[0]))
+    return way[::-1]
+
+
+def _fact(kb: KnowledgeBase, head: int, relation: str, tail: int) -> Fact:
+    first, second = kb.refs([head, tail])
+    attributes = kb.edge_attributes(head, relation, tail)
+    return Fact(first, relation, second, attributes[0] if attributes else {})
+
+
+def _nodes(kb: KnowledgeBase, end: Any, solution: Mapping[str, NodeRef | Triple]) -> NodeSet:
+    if isinstance(end, Nodes):
+        return NodeSet.of([kb.find(key) for key in end.keys])
+    found = solution.get(end)
+    return NodeSet.of([found.id] if isinstance(found, NodeRef) else [])

@@ -10,8 +10,7 @@ from clew.answering.reading.meaning import Meaning, Understanding, explained_par
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
-from clew.core.query import TripletQuery, Variable
-from clew.core.roles import Parse
+from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
 from clew.store.index.tokens import tokenise
@@ -46,56 +45,55 @@ class LearnedParser:
         understanding = reader.read(question)
         parse = replace(self, reader=reader).parsed(understanding)
         words = sum(len(one.text.split()) for one in understanding.unknown)
-        left = sum(len(piece.split()) for piece in parse.query.unexplained)
+        left = sum(len(piece.split()) for piece in parse.interpretation.unexplained)
         is_text = parse.is_loose and words < UNKNOWN * left  # the others may tell enough
         return parse if is_text else replace(parse, unknown=understanding.unknown)
 
     def parsed(self, understanding: Understanding) -> Parse:
         """What was understood, as queries."""
         if not understanding.meanings:
-            nothing = TripletQuery((), Variable("x"), score=0.0, unexplained=(understanding.question,))
-            return Parse(nothing, certainty=0.0)
+            return Parse(Interpretation.of_text(understanding.question), certainty=0.0)
         first, *rest = understanding.meanings
-        queries = [self.query(understanding, first)]
-        for meaning in rest[:OTHERS]:
-            if meaning.share >= UNLIKELY:
-                queries.append(self.query(understanding, meaning))
-        if queries[0].asks == "value" and asks_whether(understanding.question) and not self._is_truth(queries[0]):
-            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # whether it is so, a value does not say
-        if queries[0].asks == "value" and asks_when(understanding.question) and not self._is_time(queries[0]):
-            return Parse(queries[0], tuple(queries[1:]), certainty=0.0)  # when it was, a count or a weight does not say
+        best, *others = [
+            self.interpretation(understanding, meaning)
+            for meaning in (first, *(one for one in rest[:OTHERS] if one.share >= UNLIKELY))
+        ]
+        if best.asks == "value" and asks_whether(understanding.question) and not self._is_truth(best):
+            return Parse(best, tuple(others), certainty=0.0)  # whether it is so, a value does not say
+        if best.asks == "value" and asks_when(understanding.question) and not self._is_time(best):
+            return Parse(best, tuple(others), certainty=0.0)  # when it was, a count or a weight does not say
         explained = explained_part(understanding.question, first)
-        left = len(queries[0].unexplained[0].split()) if queries[0].unexplained else 0
+        left = len(best.unexplained[0].split()) if best.unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
         is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
-        is_loose = is_vague and self.reader.is_written_about(queries[0].target.type)
+        is_loose = is_vague and self.reader.is_written_about(best.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
-        if any(map(quantities, queries[0].unexplained)):
+        if any(map(quantities, best.unexplained)):
             certainty = min(certainty, WITHOUT_NUMBER)
-        return Parse(queries[0], tuple(queries[1:]), certainty=certainty, is_loose=is_loose)
+        return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
 
-    def _is_truth(self, query: TripletQuery) -> bool:
-        return self.reader.kb.schema.attribute_types.get(query.attribute or "") == "boolean"
+    def _is_truth(self, asked: Interpretation) -> bool:
+        return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"
 
-    def _is_time(self, query: TripletQuery) -> bool:
+    def _is_time(self, asked: Interpretation) -> bool:
         """Whether an attribute can say when something was: numbers that look like years, texts with a digit."""
-        kb, attribute = self.reader.kb, query.attribute or ""
+        kb, attribute = self.reader.kb, asked.attribute or ""
         if kb.schema.attribute_types.get(attribute) == "date":
             return True
-        known = kb.values(NodeSet(kb.nodes(query.target.type).array[:LOOKED_AT]), attribute)
+        known = kb.values(NodeSet(kb.nodes(asked.type).array[:LOOKED_AT]), attribute)
         times = [_may_be_time(one) for one in known if one is not None]
         return 2 * sum(times) > len(times)
 
-    def query(self, understanding: Understanding, meaning: Meaning) -> TripletQuery:
-        """One meaning as a query."""
+    def interpretation(self, understanding: Understanding, meaning: Meaning) -> Interpretation:
+        """Return one meaning as a query."""
         question = understanding.question
         translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
-        left, query = unexplained(question, meaning), translator.query(meaning.plan)
+        left, asked = unexplained(question, meaning), translator.interpretation(meaning.plan)
         if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
-            query = replace(query, asks="truth")  # whether it is the first one that has more
+            asked = replace(asked, asks="truth", compared=translator.constant(meaning.plan.mentions[0]))
         is_left = left and understanding.is_english  # words of another language are in no plan
-        return replace(query, score=meaning.share, unexplained=(left,) if is_left else ())
+        return replace(asked, score=meaning.share, unexplained=(left,) if is_left else ())
 
 
 @cache

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.answering.queries.grounding import descendants, hierarchies
+from clew.answering.queries.linking import descendants, hierarchies
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from clew.answering.reading.mentions import Named, Sense
 from clew.answering.reading.plan import Branch, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.core.query import Asks, Best, Condition, Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.query import (
+    Aggregate,
+    Attribute,
+    Call,
+    Compare,
+    Constant,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Formula,
+    Not,
+    Order,
+    Pattern,
+    Query,
+    Value,
+    Var,
+    Variable,
+    find,
+    requiring,
+)
+from clew.core.query import Named as Name
+from clew.core.roles import Asks, Interpretation
 
 TARGET = "x"
 ASKS: Mapping[str, Asks] = {"count": "number", "exists": "truth", "value": "value"}
@@ -17,64 +40,72 @@ ASKS: Mapping[str, Asks] = {"count": "number", "exists": "truth", "value": "valu
 
 @dataclass(frozen=True)
 class Translator:
-    """Writes plans as queries; `named`, `senses` and `numbers` are what the plans speak of by position."""
+    """Writes plans as queries. `named`, `senses` and `numbers` are what the plans speak of by position."""
 
     vocabulary: Vocabulary
     named: Sequence[Named]
     senses: Sequence[Sense]
     numbers: Sequence[Quantity]
 
-    def query(self, plan: Plan) -> TripletQuery:
-        """The query that a plan stands for."""
+    def interpretation(self, plan: Plan) -> Interpretation:
+        """Return the query that a plan stands for, and what it asks about the nodes."""
         if plan.either and len(plan.branches) > 1:
-            first, *others = (self.query(replace(plan, branches=(one,), either=False)) for one in plan.branches)
-            return replace(first, either=tuple(others))
-        building = _Building(self)
-        target = Variable(TARGET, self._target_type(plan))
-        for branch in plan.branches:
-            building.add(branch, target)
-        conditions = [
-            condition
-            for requirement in plan.requirements
-            for condition in self._conditions(requirement, building.variable_of(requirement, target))
-        ]
+            choices = [self._pattern(replace(plan, branches=(one,))) for one in plan.branches]
+            pattern = Pattern((), (), (Either(tuple(map(Exists, choices))),))
+        else:
+            pattern = self._pattern(plan)
+        named = [self.constant(mention) for mention in plan.mentions]
+        if named:
+            options = tuple(Compare(Var(TARGET), "=", one) for one in named)
+            pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
         attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
-        return TripletQuery(
-            tuple(building.triplets),
-            target,
-            tuple(conditions),
-            among=tuple(self.constant(mention) for mention in plan.mentions),
-            best=self._best(plan, attribute),
-            asks=ASKS.get(plan.form, "nodes"),
-            attribute=attribute if plan.form == "value" else None,
-        )
+        query = self._best(plan, attribute, find(TARGET, self._target_type(plan), pattern))
+        asked = attribute if plan.form == "value" else None
+        return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
 
-    def constant(self, mention: int) -> Constant:
+    def constant(self, mention: int) -> Name:
         """A mention as it is looked up: in its own words, or by the name that those were taken for."""
         link, sense = self.senses[mention].links[0], self.senses[mention]
-        return Constant(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
+        return Name(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
+
+    def _pattern(self, plan: Plan) -> Pattern:
+        building = _Building(self)
+        for branch in plan.branches:
+            building.add(branch)
+        target = self._target_type(plan)
+        for requirement in plan.requirements:
+            building.where += self._conditions(requirement, building.variable_of(requirement, target))
+        return Pattern((*building.variables, Variable(TARGET, target)), tuple(building.edges), tuple(building.where))
 
     def _target_type(self, plan: Plan) -> str | None:
         if plan.target is not None:
             return self.vocabulary.schema.type_names[plan.target]
         return self.senses[plan.mentions[0]].type if plan.mentions else None
 
-    def _best(self, plan: Plan, attribute: str | None) -> Best | None:
-        if plan.form in ("max", "min", "compare_max", "compare_min"):
-            return Best(plan.form.endswith("max"), attribute)
-        if plan.hop is not None:
+    def _best(self, plan: Plan, attribute: str | None, query: Query) -> Query:
+        """Return the query for the best of its nodes, if the plan asks for those."""
+        amount: Expression
+        if plan.form in ("max", "min", "compare_max", "compare_min") and attribute is not None:
+            is_text = self.vocabulary.schema.attribute_types.get(attribute, "text") == "text"
+            stored = Attribute(TARGET, attribute)
+            amount = Call("number", (stored,)) if is_text else stored
+        elif plan.hop is not None:
             hop = self.vocabulary.hops[plan.hop]
             rows = self.vocabulary.schema.relation_rows(hop.relation)
             ends = {row.tail if hop.direction == "out" else row.head for row in rows}
-            end = hop.end if len(ends) > 1 else None
-            return Best(plan.form == "most", relation=hop.relation, is_head=hop.direction == "out", of=end)
-        return None
+            head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
+            over = Pattern((Variable("other", hop.end if len(ends) > 1 else None),), (Edge(head, hop.relation, tail),))
+            amount = Aggregate("count", Var("other"), distinct=True, over=over)
+        else:
+            return query
+        is_most = plan.form.endswith("max") or plan.form == "most"
+        return replace(query, order=(Order(amount, is_most),), first=1, ties=True)
 
-    def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Condition]:
+    def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Formula]:
         attribute = self.vocabulary.attributes[requirement.attribute]
-        comparison = requirement.operator
+        stored, comparison = Attribute(variable, attribute.name), requirement.operator
         if requirement.quantity is None:
-            yield Condition(variable, attribute.name, comparison, requirement.value)
+            yield Compare(stored, comparison, _literal(requirement.value))
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
@@ -83,44 +114,61 @@ class Translator:
                 if requirement.value is not None
                 else next(iter(in_units_of(quantity, attribute.name)), None)
             )
-            yield Condition(variable, attribute.name, comparison, value)
+            yield Compare(stored, comparison, _literal(value))
             return
-        low, high = (day if attribute.kind == "date" else float(day[:4]) for day in (quantity.low, quantity.high))
+        low, high = (
+            _literal(day if attribute.kind == "date" else int(day[:4])) for day in (quantity.low, quantity.high)
+        )
         if comparison == "=":
-            yield Condition(variable, attribute.name, ">=", low)
-            yield Condition(variable, attribute.name, "<=", high)
+            yield Compare(stored, ">=", low)
+            yield Compare(stored, "<=", high)
         else:
-            yield Condition(variable, attribute.name, comparison, low if comparison in ("<", ">=") else high)
+            yield Compare(stored, comparison, low if comparison in ("<", ">=") else high)
+
+
+def _literal(value: Any) -> Value:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return Value(int(value) if is_whole else "" if value is None else value)
 
 
 @dataclass
 class _Building:
-    """Triplets while they are put together; ways that end in the same hops share the variables between them."""
+    """A pattern while it is put together. Ways that end in the same hops share the variables between them."""
 
     translator: Translator
-    triplets: list[Triplet] = field(default_factory=list)
-    shared: dict[tuple[int, ...], Variable] = field(default_factory=dict)
+    variables: list[Variable] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    where: list[Formula] = field(default_factory=list)
+    shared: dict[tuple[int, ...], str] = field(default_factory=dict)
 
-    def add(self, branch: Branch, target: Variable) -> None:
+    def add(self, branch: Branch) -> None:
         hops = [self.translator.vocabulary.hops[place] for place in branch.hops]
+        own: list[Variable] = []
+        start: str | Constant
         if branch.mention is None:
-            start: Term = Variable(f"none{len(self.triplets)}", hops[0].start)
+            start = f"any{len(self.edges) + len(self.where)}"
+            own.append(Variable(start, hops[0].start))
         else:
             start = self.translator.constant(branch.mention)
-        ends = [self._variable(branch.hops[place + 1 :], hop.end, branch) for place, hop in enumerate(hops[:-1])]
-        for hop, first, second in zip(hops, [start, *ends], [*ends, target], strict=True):
+        ends: list[str | Constant] = [start]
+        for place, hop in enumerate(hops[:-1]):
+            rest = branch.hops[place + 1 :]
+            name = f"no{len(self.where)}_{place}" if branch.negated else f"y{len(self.shared) + 1}"
+            name = name if branch.negated else self.shared.setdefault(rest, name)
+            own.append(Variable(name, hop.end))
+            ends.append(name)
+        edges = []
+        for hop, first, second in zip(hops, ends, [*ends[1:], TARGET], strict=True):
             head, tail = (first, second) if hop.direction == "out" else (second, first)
-            triplet = Triplet(head, hop.relation, tail, branch.negated)
-            if triplet not in self.triplets:
-                self.triplets.append(triplet)
-
-    def _variable(self, rest: tuple[int, ...], kind: str, branch: Branch) -> Variable:
+            edges.append(Edge(head, hop.relation, tail))
         if branch.negated:
-            return Variable(f"none{len(self.triplets)}", kind)
-        return self.shared.setdefault(rest, Variable(f"y{len(self.shared) + 1}", kind))
+            self.where.append(Not(Exists(Pattern(tuple(own), tuple(edges)))))
+            return
+        self.variables += own
+        self.edges += [edge for edge in edges if edge not in self.edges]
 
-    def variable_of(self, requirement: Requirement, target: Variable) -> str:
-        """The answer where it has the attribute, or else what lies on the way and has it."""
+    def variable_of(self, requirement: Requirement, target: str | None) -> str:
+        """Return the answer if it has the attribute, or else what lies on the way and has it."""
         owner = self.translator.vocabulary.attributes[requirement.attribute].owner
-        fitting = [variable.name for variable in self.shared.values() if variable.type == owner]
-        return target.name if target.type == owner or not fitting else fitting[0]
+        fitting = [one.name for one in self.variables if one.type == owner and one.name in self.shared.values()]
+        return TARGET if target == owner or not fitting else fitting[0]

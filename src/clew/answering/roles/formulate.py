@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.parsing import parse
-from clew.answering.queries.algebra.values import AnyQuery, name_text
+from clew.answering.queries.kinds import check
+from clew.answering.queries.parsing import parse
 from clew.answering.roles.parse import describe_relations, describe_type
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError, SchemaError
+from clew.core.query import AnyQuery, name_text
 from clew.core.schema import NodeType, Schema
 from clew.models.protocol import LanguageModel
 from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json

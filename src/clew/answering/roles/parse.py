@@ -18,8 +18,7 @@ from clew.answering.roles.triplet_replies import (
     salvage_triplets,
 )
 from clew.core import trace
-from clew.core.query import TripletQuery, Variable
-from clew.core.roles import Parse, TripletParser
+from clew.core.roles import Interpretation, Parse, Parser
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.protocol import LanguageModel
 from clew.models.structured import Ask, Prompt, ask, object_schema
@@ -34,7 +33,7 @@ class ModelParser:
     """Asks a model; where its reply cannot be used, the fallback parser reads the question."""
 
     model: LanguageModel
-    fallback: TripletParser | None = None
+    fallback: Parser | None = None
 
     def parse(self, question: str, schema: Schema) -> Parse:
         """The query in the model's reply, checked against the schema."""
@@ -71,10 +70,10 @@ class ModelParser:
     def _fall_back(self, question: str, schema: Schema, problem: str) -> Parse:
         if self.fallback is None:
             trace.fallback("parse", problem, "no requirement is taken from the question")
-            return Parse(TripletQuery((), Variable("x"), score=0.0, unexplained=(question,)), problem=problem)
+            return Parse(Interpretation.of_text(question), problem=problem)
         trace.fallback("parse", problem, f"parsed by {type(self.fallback).__name__}")
         parse = self.fallback.parse(question, schema)
-        return Parse(parse.query, parse.alternatives, parse.rejected, problem)
+        return Parse(parse.interpretation, parse.alternatives, parse.rejected, problem)
 
 
 def describe_types(schema: Schema) -> str:
@@ -171,12 +170,11 @@ SURE = 0.6
 class ReaderFirst:
     """The learned reader reads; a model is asked only where the reader is not sure."""
 
-    reader: TripletParser
-    model: TripletParser
+    reader: Parser
+    model: Parser
 
     def parse(self, question: str, schema: Schema) -> Parse:
         """The reader's query where it is sure of one that requires something, otherwise the model's."""
         parse = self.reader.parse(question, schema)
-        required = parse.query.triplets or parse.query.conditions or parse.query.among
-        is_sure = bool(required) and (parse.certainty is None or parse.certainty >= SURE)
+        is_sure = parse.interpretation.is_restricted and (parse.certainty is None or parse.certainty >= SURE)
         return parse if is_sure else self.model.parse(question, schema)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Literal
 
 from pydantic import Field
 
 from clew.core.errors import ReplyError
-from clew.core.query import Comparison, Condition, Constant, Term, Triplet, TripletQuery, Variable
-from clew.core.roles import Parse, Rejected
+from clew.core.query import Attribute, Compare, Edge, Exists, Formula, Named, Not, Pattern, Value, Variable, find
+from clew.core.roles import Interpretation, Parse, Rejected
 from clew.core.schema import Schema
 from clew.models.structured import Reply, read_json
 from clew.store.index.tokens import terms, words_outside
@@ -20,6 +22,31 @@ RARE_PAIR = 0.02
 LONGEST_NAME = 300
 ORDERED = ("integer", "number", "date")
 """The kinds of attributes of which one value can be less than another."""
+
+
+Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
+Term = Variable | Named
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """A required edge, or a forbidden one if `negated`. Relation None means any relation."""
+
+    head: Term
+    relation: str | None
+    tail: Term
+    negated: bool = False
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Its variables by name."""
+        return {term.name: term for term in (self.head, self.tail) if isinstance(term, Variable)}
+
+    @property
+    def edge(self) -> Edge:
+        """The triplet as an edge of a query."""
+        head, tail = (term.name if isinstance(term, Variable) else term for term in (self.head, self.tail))
+        return Edge(head, self.relation, tail, directed=self.relation is not None)
 
 
 class _Variable(Reply):
@@ -57,7 +84,7 @@ def read_triplets(text: str, question: str, schema: Schema) -> Parse:
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
     """The part of a reply that the schema knows, with the rest as rejected pieces; raises where nothing is left."""
     parse = _build(read_json(text, _Triplets), question, schema)
-    if not parse.query.triplets and not parse.query.conditions and parse.query.target.type is None:
+    if not parse.interpretation.is_restricted and parse.interpretation.type is None:
         raise ReplyError("nothing in the reply fits the schema")
     return parse
 
@@ -86,7 +113,7 @@ class _Reading:
         if text.startswith("?"):
             return Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
         name = text.strip("\"'[]“” ")
-        return Constant(name) if name and len(name) <= LONGEST_NAME else None
+        return Named(name) if name and len(name) <= LONGEST_NAME else None
 
     def triplet(self, said: _Triplet, *, negated: bool) -> Triplet | None:
         shown = f"({said.head}, {said.relation}, {said.tail})"
@@ -94,7 +121,7 @@ class _Reading:
         if head is None or tail is None:
             self.reject(shown, "an end is neither ?variable nor a name")
             return None
-        if isinstance(head, Constant) and isinstance(tail, Constant):
+        if isinstance(head, Named) and isinstance(tail, Named):
             self.reject(shown, "asks for nothing: both ends are names")
             return None
         if head == tail:
@@ -132,7 +159,7 @@ class _Reading:
             if not rows or any(ends[0] in (None, row.head) and ends[1] in (None, row.tail) for row in rows):
                 kept.append(triplet)
             else:
-                self.reject(str(TripletQuery((triplet,), Variable("x"))), "its variables have other types elsewhere")
+                self.reject(str(Pattern((), (triplet.edge,))), "its variables have other types elsewhere")
         return tuple(kept)
 
 
@@ -149,14 +176,46 @@ def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
     triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
     triplets += [reading.triplet(said, negated=True) for said in reply.absent]
     kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
-    used = {_plain(constant.text) for constant in TripletQuery(kept, Variable("x")).constants()}
+    used = {_plain(term.text) for one in kept for term in (one.head, one.tail) if isinstance(term, Named)}
     for name in reply.names:
         if _plain(name) and _plain(name) not in used:
             reading.reject(name, "is named, but stands in no triplet")
     target = _target(reply.answer, kept, reading)
     conditions = _conditions(reply.conditions, kept, target, reading)
-    query = TripletQuery(kept, target, conditions, unexplained=unexplained(question, kept, target, schema))
-    return Parse(query, rejected=tuple(reading.rejected))
+    query = find(target.name, target.type, _pattern(kept, conditions, target.name))
+    left = unexplained(question, kept, target, schema)
+    return Parse(Interpretation(query, unexplained=left), rejected=tuple(reading.rejected))
+
+
+def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target: str) -> Pattern:
+    """Return what required triplets tie to the target. The rest of a forbidden triplet belongs to what is forbidden."""
+    required = [one for one in triplets if not one.negated]
+    tied = _tied({target}, required)
+    variables = [variable for one in required for variable in one.variables.values() if variable.name in tied]
+    where = [one for one in conditions if _owner(one) in tied]
+    for one in triplets:
+        if one.negated and tied & one.variables.keys():
+            inner = _tied(one.variables.keys() - tied, required)
+            edges = [one.edge, *(other.edge for other in required if inner & other.variables.keys())]
+            own = [other for triplet in triplets for name, other in triplet.variables.items() if name in inner]
+            limits = tuple(other for other in conditions if _owner(other) in inner)
+            where.append(Not(Exists(Pattern(tuple(own), tuple(edges), limits))))
+    edges = [one.edge for one in required if tied & one.variables.keys()]
+    return Pattern(tuple(variables), tuple(edges), tuple(where))
+
+
+def _tied(names: AbstractSet[str], triplets: Sequence[Triplet]) -> set[str]:
+    """Return the variables that triplets tie to some."""
+    tied = set(names)
+    while more := {name for one in triplets if tied & one.variables.keys() for name in one.variables} - tied:
+        tied |= more
+    return tied
+
+
+def _owner(condition: Formula) -> str:
+    assert isinstance(condition, Compare)
+    assert isinstance(condition.left, Attribute)
+    return condition.left.variable
 
 
 def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
@@ -176,8 +235,8 @@ def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Vari
 
 def _conditions(
     said: Sequence[_Condition], triplets: Sequence[Triplet], target: Variable, reading: _Reading
-) -> tuple[Condition, ...]:
-    known = TripletQuery(tuple(triplets), target).variables()
+) -> tuple[Formula, ...]:
+    known = {target.name, *(name for triplet in triplets for name in triplet.variables)}
     kept = []
     for one in said:
         attribute = _known(one.attribute, tuple(reading.schema.attribute_types))
@@ -191,7 +250,7 @@ def _conditions(
                 f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
             )
         else:
-            kept.append(Condition(name, attribute, one.comparison, one.value))
+            kept.append(Compare(Attribute(name, attribute), one.comparison, Value(one.value)))
     return tuple(dict.fromkeys(kept))
 
 
@@ -200,7 +259,7 @@ def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, sc
     explained: set[str] = set(terms(target.type or ""))
     for triplet in triplets:
         for term in (triplet.head, triplet.tail):
-            explained |= set(terms(term.text if isinstance(term, Constant) else ""))
+            explained |= set(terms(term.text if isinstance(term, Named) else ""))
             explained |= set(terms((term.type or "").replace("_", " ")))
         for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
             explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
@@ -227,7 +286,7 @@ def _typed(term: Term, kinds: set[str]) -> Term:
     if term.type is not None or len(kinds) != 1:
         return term
     kind = next(iter(kinds))
-    return Constant(term.text, kind) if isinstance(term, Constant) else Variable(term.name, kind)
+    return Named(term.text, kind) if isinstance(term, Named) else Variable(term.name, kind)
 
 
 def _known(said: str, names: Sequence[str]) -> str | None:

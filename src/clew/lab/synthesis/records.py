@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from clew.core.types import NodeRef, NodeSet
+from clew.answering.queries.execution import found_nodes
+from clew.answering.queries.parsing import parse
+from clew.core.errors import SourceError
+from clew.core.query import Query
+from clew.core.types import NodeSet
 from clew.lab.synthesis.fusion import Draft, Wording
 from clew.lab.synthesis.judging import Verdict
-from clew.lab.synthesis.requirement import execute, gold_paths, query_from_json, query_to_json
+from clew.lab.synthesis.requirement import gold_paths
 from clew.lab.synthesis.textual import TextualRequirement
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.tokens import normalise
@@ -30,7 +34,6 @@ def row_of(
     """Question and answers as `clew eval` reads them, and everything they were made from."""
     requirement = draft.requirement
     keys = {node: kb.refs([node])[0].key for node in {*requirement.candidates, *answers}}
-    query = requirement.query
     paths = gold_paths(kb, requirement, answers)
     return {
         "question": wording.question,
@@ -42,8 +45,7 @@ def row_of(
         "answer_type": requirement.template.target,
         "role": draft.role,
         "entities": [{"key": r.key, "name": r.name, "type": r.type} for r in requirement.entities.values()],
-        "query": query_to_json(query),
-        "query_text": str(query),
+        "query": str(requirement.query),
         "relational_set": [keys[node] for node in requirement.candidates],
         "gold": keys[draft.gold],
         "paths": {
@@ -99,13 +101,11 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
     seen: dict[str, str] = {}
     for row in rows:
         id_, question = row["id"], row["question"]
-        named = [(kb.find(one["key"]), one) for one in row["entities"]]
-        entities = {one["key"]: NodeRef(node, one["key"], one["name"], one["type"]) for node, one in named}
-        executed = execute(kb, query_from_json(row["query"]), entities).target
+        executed = found_nodes(kb, _gold_query(row))
         relational = NodeSet.of([kb.find(key) for key in row["relational_set"]])
         answers = NodeSet.of([kb.find(key) for key in row["answers"]])
         failed = (
-            executed is None or executed != relational,
+            executed != relational,
             bool(len(answers - relational)),
             not len(answers),
             any(leaks(question, names_of(kb, node)) for node in answers),
@@ -115,3 +115,12 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
             if fails:
                 found[gate].append(id_)
     return found
+
+
+def _gold_query(row: Row) -> Query:
+    query = parse(row["query"]) if isinstance(row["query"], str) else None
+    if not isinstance(query, Query):
+        raise SourceError(
+            f"question {row['id']}: its query is not written in the query language: make the questions again"
+        )
+    return query

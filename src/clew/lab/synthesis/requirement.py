@@ -7,24 +7,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clew.answering.queries.grounding import Grounding, Groundings, pose
-from clew.answering.queries.problem import OPPOSITE
-from clew.answering.queries.solutions import Solution, solve
+from clew.answering.queries.execution import found_nodes
+from clew.answering.queries.linking import OPPOSITE
 from clew.answering.queries.witnesses import witnesses
 from clew.core.errors import NotFoundError
-from clew.core.query import Constant, Term, Triplet, TripletQuery, Variable
+from clew.core.query import Edge, Exists, Formula, Nodes, Not, Pattern, Query, Variable, find
 from clew.core.types import EMPTY, NodeRef, NodeSet, Path
 from clew.lab.synthesis.templates import Branch, Step, Template
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.index.protocol import Link
 
 TARGET = "answer"
 
@@ -39,7 +36,7 @@ class Requirement:
     """What executing the query gives, the named entities included where they satisfy it themselves."""
 
     @property
-    def query(self) -> TripletQuery:
+    def query(self) -> Query:
         """The gold query."""
         return gold_query(self.template, self.entities)
 
@@ -55,83 +52,38 @@ class Requirement:
         return f"{self.template}|{named}"
 
 
-def gold_query(template: Template, entities: Mapping[str, NodeRef]) -> TripletQuery:
-    """The branches of a template as triplets, each in its stored direction."""
-    triplets: list[Triplet] = []
+def gold_query(template: Template, entities: Mapping[str, NodeRef]) -> Query:
+    """Return the branches of a template as edges, each in its stored direction."""
+    variables: list[Variable] = []
+    edges: list[Edge] = []
+    where: list[Formula] = []
     for number, branch in enumerate(template.branches, 1):
-        triplets += _triplets(branch, number, entities)
-    return TripletQuery(tuple(triplets), Variable(TARGET, template.target))
+        own, steps = _branch(branch, number, entities)
+        if branch.negated:
+            where.append(Not(Exists(Pattern(tuple(own), tuple(steps)))))
+        else:
+            variables += own
+            edges += steps
+    return find(TARGET, template.target, Pattern(tuple(variables), tuple(edges), tuple(where)))
 
 
-def _triplets(branch: Branch, number: int, entities: Mapping[str, NodeRef]) -> list[Triplet]:
-    start = branch.start
-    near: Term = (
-        Variable(f"any{number}", start.type) if start.anything else Constant(entities[start.label].name, start.type)
-    )
-    found = []
+def _branch(branch: Branch, number: int, entities: Mapping[str, NodeRef]) -> tuple[list[Variable], list[Edge]]:
+    start, variables, edges = branch.start, list[Variable](), list[Edge]()
+    near: str | Nodes = f"any{number}" if start.anything else Nodes((entities[start.label].key,))
+    if isinstance(near, str):
+        variables.append(Variable(near, start.type))
     for place, step in enumerate(branch.steps, 1):
-        last = place == len(branch.steps)
-        far: Term = Variable(TARGET, step.target) if last else Variable(f"via{number}_{place}", step.target)
+        far = TARGET if place == len(branch.steps) else f"via{number}_{place}"
+        variables.append(Variable(far, step.target))
         head, tail = (near, far) if step.direction == "out" else (far, near)
-        found.append(Triplet(head, step.relation, tail, step.negated))
+        edges.append(Edge(head, step.relation, tail))
         near = far
-    return found
-
-
-def execute(kb: KnowledgeBase, query: TripletQuery, entities: Mapping[str, NodeRef]) -> Solution:
-    """Every relation in its stored direction; each constant stands for the one entity it names."""
-    return solve(kb, pose(query, groundings_of(query, entities), kb, edge_types="strict", direction="strict"))
-
-
-def groundings_of(query: TripletQuery, entities: Mapping[str, NodeRef]) -> Groundings:
-    """The constants of a gold query are known nodes."""
-    known = {(ref.name, ref.type): ref for ref in entities.values()}
-    found = {}
-    for constant in query.constants():
-        ref = known[constant.text, constant.type or ""]
-        found[constant] = Grounding(constant, (Link(ref.id, ref.name, "exact", 1.0),))
-    return found
+    return variables, edges
 
 
 def gold_paths(kb: KnowledgeBase, requirement: Requirement, answers: NodeSet) -> dict[int, tuple[Path, ...]]:
-    """For each answer one way through the graph from it to what the question names."""
-    solution = execute(kb, requirement.query, requirement.entities)
-    return {answer: witnesses(kb, solution, {}, answer, limit=1) for answer in answers}
-
-
-def query_to_json(query: TripletQuery) -> dict[str, Any]:
-    """A gold query as plain values: `?name` for variables, names for entities."""
-
-    def shown(term: Term) -> str:
-        return f"?{term.name}" if isinstance(term, Variable) else term.text
-
-    def row(triplet: Triplet) -> dict[str, Any]:
-        kinds = {"head_type": triplet.head.type, "tail_type": triplet.tail.type}
-        return {"head": shown(triplet.head), "relation": triplet.relation, "tail": shown(triplet.tail)} | kinds
-
-    return {
-        "answer": shown(query.target),
-        "variables": {f"?{name}": variable.type for name, variable in query.variables().items()},
-        "triplets": [row(triplet) for triplet in query.triplets if not triplet.negated],
-        "absent": [row(triplet) for triplet in query.triplets if triplet.negated],
-    }
-
-
-def query_from_json(raw: Mapping[str, Any]) -> TripletQuery:
-    """The query that `query_to_json` wrote."""
-    kinds: Mapping[str, str | None] = raw["variables"]
-
-    def term(row: Mapping[str, Any], end: str) -> Term:
-        text = row[end]
-        return Variable(text[1:], kinds[text]) if text in kinds else Constant(text, row[f"{end}_type"])
-
-    triplets = [
-        Triplet(term(row, "head"), row["relation"], term(row, "tail"), negated)
-        for part, negated in (("triplets", False), ("absent", True))
-        for row in raw[part]
-    ]
-    target: str = raw["answer"]
-    return TripletQuery(tuple(triplets), Variable(target[1:], kinds[target]))
+    """Return for each answer one way through the graph from it to what the question names."""
+    return {ref.id: witnesses(kb, requirement.query, [ref], limit=1) for ref in kb.refs(answers.array)}
 
 
 LONGEST_NAME = 80
@@ -224,8 +176,7 @@ class Sampler:
         chosen = [(ref.name, ref.type) for ref in entities.values()]
         if len(set(chosen)) < len(chosen):  # the same entity twice
             return None
-        solution = execute(self.kb, gold_query(template, entities), entities)
-        candidates = EMPTY if solution.target is None else solution.target
+        candidates = found_nodes(self.kb, gold_query(template, entities))
         if not self._tells(template, candidates, reached):
             return None
         return Requirement(template, entities, candidates)

@@ -9,13 +9,12 @@ from clew.answering.methods.focus.evidence import weighed
 from clew.answering.methods.focus.execution import execute
 from clew.answering.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.core.errors import InputError
-from clew.core.query import Constant, Triplet, TripletQuery, Variable
-from clew.core.roles import Chosen, Score
+from clew.core.roles import Chosen, Parse, Score
 from clew.core.types import Judgement, Path
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
 from clew.store.open_base import OpenBase
-from conftest import EDGES, tables
+from conftest import EDGES, asked, tables
 
 BOTH = "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?"
 
@@ -98,11 +97,7 @@ def test_where_the_strict_query_has_no_answer_the_relation_is_given_up_and_that_
 
     class Wrong:
         def parse(self, question, schema):
-            from clew.core.query import Constant, Triplet, TripletQuery, Variable
-            from clew.core.roles import Parse
-
-            gene = Variable("gene", "gene")
-            return Parse(TripletQuery((Triplet(gene, "is_a", Constant("Marfan syndrome", "disease")),), gene))
+            return Parse(asked('find x where (x: gene) -[is_a]-> "Marfan syndrome": disease'))
 
     monkeypatch.setattr("clew.answering.methods.focus.four_step_focus.parser_for", lambda *_: Wrong())
     answer = ask(create("four_step_focus", options), "Which gene?", toolbox)
@@ -134,16 +129,16 @@ def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_reader_parses(to
 
 
 def test_a_model_reads_only_what_the_reader_is_not_sure_of_unless_it_is_told_to_read_all(toolbox):
-    def asked(question, **options):
+    def times_asked(question, **options):
         model = ScriptedModel.saying("nothing of use")
         ask(
             create("focus_plus", {"reranker": "none", "write": "false", **options}), question, toolbox.with_model(model)
         )
         return len(model.asked)
 
-    assert asked(BOTH) == 0
-    assert asked("Which phenotype means abnormally long and slender fingers?") > 0
-    assert asked(BOTH, parser="model") > 0
+    assert times_asked(BOTH) == 0
+    assert times_asked("Which phenotype means abnormally long and slender fingers?") > 0
+    assert times_asked(BOTH, parser="model") > 0
 
 
 @pytest.mark.parametrize("method", ["bm25", "vector_search", "multi_vector_search", "hybrid"])
@@ -185,8 +180,7 @@ def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
 def test_a_name_stands_for_what_lies_below_it_and_that_is_said(tmp_path):
     build(tables(edges=[*EDGES, ("BBS", "has_phenotype", "P4", None)]), tmp_path / "more.kb")
     toolbox = OpenBase.open(tmp_path / "more.kb")
-    disease, finger = Variable("disease", "disease"), Constant("Abnormal finger", "phenotype")
-    query = TripletQuery((Triplet(disease, "has_phenotype", finger),), disease)
+    query = asked('find x where (x: disease) -[has_phenotype]-> "Abnormal finger": phenotype')
     found = execute(toolbox.kb, toolbox.names, query)
     assert [ref.key for ref in toolbox.kb.refs(found.nodes.array)] == ["BBS", "MFS"]
     assert [ref.key for ref in toolbox.kb.refs(found.direct.array)] == ["BBS"]
@@ -210,8 +204,7 @@ def test_every_view_of_an_answer_has_the_same_set_and_what_is_direct_comes_first
 def test_what_follows_from_a_hierarchy_comes_after_its_own_edges(tmp_path):
     build(tables(edges=[*EDGES, ("P4", "is_a", "P2", None)]), tmp_path / "deep.kb")
     toolbox = OpenBase.open(tmp_path / "deep.kb")
-    phenotype = Variable("phenotype", "phenotype")
-    triplet = Triplet(phenotype, "is_a", Constant("Rod-cone dystrophy", "phenotype"))
-    found = execute(toolbox.kb, toolbox.names, TripletQuery((triplet,), phenotype))
+    kinds = asked('find x where (x: phenotype) -[is_a]-> "Rod-cone dystrophy": phenotype')
+    found = execute(toolbox.kb, toolbox.names, kinds)
     assert [ref.key for ref in toolbox.kb.refs(found.direct.array)] == ["P4"]
     assert len(found.nodes) > 1

@@ -1,159 +1,290 @@
-"""Queries carried out: everything that satisfies one, and what comes near it.
+"""Interpretations of a question carried out: everything that satisfies one, and what comes near it.
 
-What satisfies a query is one set. Where the base has a hierarchy, a name stands for what lies below it as well: who
-asks for the diseases with an abnormal thumb means those with a short thumb, too. Near are, in this order, what the
-query finds with names that are like the given ones, and what it finds with a requirement relaxed.
+What satisfies a query is one set. If the base has a hierarchy, a name stands for what lies below it as well: who asks
+for the diseases with an abnormal thumb means those with a short thumb, too. Near are, in this order, what the query
+finds with names that are like the given ones, and what it finds with a requirement relaxed.
 """
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import or_
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
 
-from clew.answering.methods.focus.evidence import Focus
-from clew.answering.queries.claims import Claim
-from clew.answering.queries.finishing import best_of, finish
-from clew.answering.queries.grounding import Groundings, ground, hierarchies, pose, widened
-from clew.answering.queries.pushdown import solver
-from clew.answering.queries.solutions import Step, solve_relaxed
-from clew.core.query import Constant, TripletQuery
-from clew.core.types import NodeSet, Value
+from clew.answering.queries.attributes import value_in_words
+from clew.answering.queries.execution import value_of
+from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
+from clew.answering.queries.pushdown import found_nodes
+from clew.answering.queries.witnesses import witnesses
+from clew.answering.queries.words import counted_in_words
+from clew.core.query import (
+    Aggregate,
+    Attribute,
+    Compare,
+    Edge,
+    Either,
+    Exists,
+    Formula,
+    Named,
+    Not,
+    Pattern,
+    Var,
+    constants,
+    requiring,
+    walk,
+)
+from clew.core.roles import Interpretation
+from clew.core.types import EMPTY, Evidence, Judgement, NodeSet, Value
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 
 SIZES = (2, 3, 5, 8, 12)
 """How many nodes a name stands for, step by step (Fibonacci-like, as in FocusedRetriever)."""
+RELAXED_TOGETHER = 2
+"""Maximum number of edges that are relaxed together."""
+MOST_VALUES = 5
+"""Maximum number of different values that are put forward as one."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """A query carried out to its end, and the claim that says so."""
+    """An interpretation carried out to its end."""
 
-    query: TripletQuery
-    readings: tuple[Focus, ...]
-    """The query itself and those that may be satisfied instead of it."""
+    asked: Interpretation
+    executed: Interpretation
+    """The interpretation with nodes for names, hierarchies followed, and without what the question names."""
+    groundings: Groundings
     nodes: NodeSet
-    """Everything that satisfies it, or the best of that."""
+    """Everything that it finds."""
     direct: NodeSet
-    """What of it does so without what lies below names in a hierarchy."""
-    value: Value | None
-    claim: Claim
-
-    @property
-    def is_restricted(self) -> bool:
-        """Whether anything is required of the answers."""
-        return self.query.best is not None or any(focus.nodes is not None for focus in self.readings)
+    """What it finds without what lies below names in a hierarchy."""
+    value: Value | None = None
+    how: str = ""
+    """What was relaxed."""
 
     @property
     def is_answer(self) -> bool:
-        """Whether it found what was asked for: a number is one even where it is zero."""
-        if self.query.asks == "value":
+        """Whether it found what was asked for: a number is one even if it is zero."""
+        if self.asked.asks == "value":
             return self.value is not None
-        return self.query.asks in ("number", "truth") or len(self.nodes) > 0
+        return self.asked.asks in ("number", "truth") or len(self.nodes) > 0
 
-    def focus_of(self, node: int) -> Focus:
-        """The reading that a node satisfies."""
-        return next((one for one in self.readings if one.nodes is None or node in one.nodes), self.readings[0])
+    def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
+        """Return paths that back a node, the values that were asked for, and what was checked to be absent."""
+        (ref,) = kb.refs([node])
+        paths = witnesses(kb, replace(self.executed.query, order=(), first=None, ties=False), [ref])
+        return (*paths, *self._values(kb, node), *self._absences(ref.name))
+
+    def _values(self, kb: KnowledgeBase, node: int) -> Iterator[Judgement]:
+        """Yield the attributes of a node that the question asks for, compares or sets a condition on."""
+        query, variable = self.asked.query, self.asked.variable
+        names = [] if self.asked.attribute is None else [self.asked.attribute]
+        compared = [key.expression for key in query.order]
+        parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
+        names += [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
+        for name in dict.fromkeys(names):
+            value = value_of(kb, Attribute(variable, name), variable, node)
+            if value is not None:
+                yield Judgement(name, reason=value_in_words(value) if isinstance(value, float) else _text(value))
+        for part in compared:
+            if isinstance(part, Aggregate):
+                count = value_of(kb, part, variable, node)
+                yield Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}")
+
+    def _absences(self, name: str) -> Iterator[Judgement]:
+        for formula in self.asked.query.pattern.where:
+            if isinstance(formula, Not) and isinstance(formula.part, Exists):
+                types = formula.part.pattern.types
+                for edge in formula.part.pattern.edges:
+                    ends = [_end_text(end, self.asked.variable, name, types) for end in (edge.head, edge.tail)]
+                    said = f"no edge {ends[0]} —{edge.relation or 'any relation'}→ {ends[1]}"
+                    yield Judgement("absent", reason=said)
 
 
-def execute(kb: KnowledgeBase, names: Names, query: TripletQuery, *, kinds: bool = True) -> Execution:
-    """What a query asks for: its nodes, the best of them, their number, whether there are any, a value of theirs.
+def execute(kb: KnowledgeBase, names: Names, asked: Interpretation, *, kinds: bool = True) -> Execution:
+    """Find what an interpretation asks for: nodes, the best of them, their number, whether there are any, a value.
 
     With `kinds`, names stand for what lies below them in a hierarchy, too.
     """
-    grounded = [(one, ground(one, names)) for one in (query, *query.either)]
-    wide = kinds and bool(hierarchies(kb.schema))
-    readings = tuple(_solved(kb, *one, hierarchical=wide) for one in grounded)
-    every = [focus.nodes if focus.nodes is not None else kb.nodes(focus.query.target.type) for focus in readings]
-    kept = list(map(_without_named, every, readings))
-    nodes = reduce(or_, kept)
-    direct = nodes
-    if wide and query.best is None and any(focus.is_widened for focus in readings):
-        strict = (_solved(kb, *one, hierarchical=False).nodes for one in grounded)
-        direct = nodes & reduce(
-            or_, (all_of if found is None else found for found, all_of in zip(strict, every, strict=True))
-        )
-    if query.best is not None:
-        nodes = direct = best_of(kb, query.best, nodes)
-    is_one = query.asks == "truth" and query.best is not None and bool(query.among)
-    asked = readings[0].groundings[query.among[0]].nodes if is_one else None
-    blocks = tuple(focus.block(kb, never=a - b) for focus, a, b in zip(readings, every, kept, strict=True))
-    claim = Claim(blocks, query.best, query.asks, query.attribute, asked)
-    return Execution(query, readings, nodes, direct, finish(kb, query, nodes, asked).value, claim)
+    return carry_out(kb, asked, ground(constants(asked.query), names), kinds=kinds)
 
 
-def _without_named(nodes: NodeSet, focus: Focus) -> NodeSet:
-    """What a question names is not its answer, unless it asks about that or there is no other."""
-    if focus.query.among:
-        return nodes
-    for grounding in focus.groundings.values():
-        others = nodes - grounding.nodes
-        nodes = others if len(others) else nodes
-    return nodes
+def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, *, kinds: bool) -> Execution:
+    """Execute an interpretation whose names are linked."""
+    query = link(asked.query, groundings, kb, kinds=kinds and bool(hierarchies(kb.schema)))
+    strict = link(asked.query, groundings, kb, kinds=False)
+    found = found_nodes(kb, replace(query, order=(), first=None, ties=False))
+    named = _named_among(found, asked, groundings)
+    if len(named):
+        left_out = Compare(Var(asked.variable), "!=", keys_of(kb, named))
+        query = replace(query, pattern=requiring(query.pattern, left_out))
+    nodes = direct = found_nodes(kb, query) if query.order else found - named
+    if query != strict and not query.order and strict.pattern.edges:
+        direct = nodes & found_nodes(kb, strict)
+    compared = asked.compared
+    if isinstance(compared, Named):
+        compared = keys_of(kb, groundings[compared].nodes)
+    value = _value(kb, asked, nodes, groundings)
+    return Execution(asked, replace(asked, query=query, compared=compared), groundings, nodes, direct, value)
 
 
-@dataclass(frozen=True)
-class Near:
-    """Nodes that satisfy a query in a looser way, and how."""
+def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) -> NodeSet:
+    """Return what a question names, which is not its answer unless it asks about that or there is no other."""
+    if names_of_answers(asked):
+        return EMPTY
+    left = nodes
+    for grounding in groundings.values():
+        others = left - grounding.nodes
+        left = others if len(others) else left
+    return nodes - left
 
-    focus: Focus
-    nodes: NodeSet
-    how: str
+
+def names_of_answers(asked: Interpretation) -> tuple[Named, ...]:
+    """Return the names of which an answer must be one: of what is described, compared or asked about."""
+    found: list[Named] = []
+    for formula in asked.query.pattern.where:
+        parts = formula.parts if isinstance(formula, Either) else (formula,)
+        named = [_name_of_answer(part, asked.variable) for part in parts]
+        found += [one for one in named if one is not None] if all(named) else []
+    return tuple(found)
 
 
-def near(kb: KnowledgeBase, execution: Execution, enough: int, *, kinds: bool = True) -> Iterator[Near]:
-    """What comes near a query, nearest first, until there is enough of it; each time what is not there yet."""
+def _name_of_answer(part: Formula, variable: str) -> Named | None:
+    match part:
+        case Compare(Var(name), "=", Named() as constant) if name == variable:
+            return constant
+    return None
+
+
+def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings: Groundings) -> Value | None:
+    match asked.asks:
+        case "number":
+            return len(nodes)
+        case "truth":
+            is_one = isinstance(asked.compared, Named)
+            return len(nodes & groundings[asked.compared].nodes if is_one else nodes) > 0  # type: ignore[index]
+        case "value" if asked.attribute is not None:
+            return _shown(kb.values(nodes, asked.attribute))
+    return None
+
+
+def _shown(values: Sequence[Any]) -> Value | None:
+    known = [value for value in values if value is not None and value != ""]
+    if len(known) == 1 and isinstance(known[0], int | float | bool):
+        single: int | float | bool = known[0]
+        return single
+    texts = list(dict.fromkeys(map(_text, known)))
+    return ", ".join(texts[:MOST_VALUES]) if texts else None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return value.isoformat() if isinstance(value, datetime.date | datetime.datetime) else str(value)
+
+
+def _is_pattern(part: Any) -> bool:
+    return isinstance(part, Pattern | Aggregate)
+
+
+def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) -> str:
+    if isinstance(end, str):
+        return name if end == variable else f"any {types.get(end) or 'node'}"
+    return end.text if isinstance(end, Named) else str(end)
+
+
+def near(kb: KnowledgeBase, execution: Execution, enough: int, *, kinds: bool = True) -> Iterator[Execution]:
+    """Yield what comes near a query, nearest first, until there is enough of it: each time what is not there yet."""
     known, found = execution.nodes, 0
-    for focus, how in _looser(kb, execution, kinds and bool(hierarchies(kb.schema))):
-        if focus.nodes is None:  # nothing is required of the answers: their documents alone decide
-            return
-        fresh = _without_named(focus.nodes, focus) - known
+    for one in _looser(kb, execution, kinds):
+        if not one.executed.query.pattern.edges and not one.executed.query.pattern.where:
+            return  # nothing is required of the answers: their documents alone decide
+        fresh = one.nodes - known
         if len(fresh):
             known, found = known | fresh, found + len(fresh)
-            yield Near(focus, fresh, how)
+            yield replace(one, nodes=fresh, direct=fresh)
         if found >= enough:
             return
 
 
-def _looser(kb: KnowledgeBase, execution: Execution, wide: bool) -> Iterator[tuple[Focus, str]]:
-    query, groundings = execution.query, execution.readings[0].groundings
-    required = {
-        term
-        for triplet in query.triplets
-        if not triplet.negated
-        for term in (triplet.head, triplet.tail)
-        if isinstance(term, Constant)
-    }
-    if len(execution.nodes):
-        last = groundings
-        for size in SIZES:
-            wider = widened(groundings, size, required)
-            if wider != last:
-                last = wider
-                yield _solved(kb, query, wider, hierarchical=wide), f"satisfies the query with {size} near names"
+def _looser(kb: KnowledgeBase, execution: Execution, kinds: bool) -> Iterator[Execution]:
+    asked, groundings = execution.asked, execution.groundings
+    plain = replace(asked, query=replace(asked.query, order=(), first=None, ties=False), asks="nodes")
+    if not len(execution.nodes):
+        yield from _relaxed(kb, plain, groundings, kinds)
         return
-    relaxed = _solved(kb, query, groundings, hierarchical=wide, steps=("loosen", "drop"))
-    yield relaxed, "satisfies the query with a requirement relaxed"
+    required = {end for edge in asked.query.pattern.edges for end in (edge.head, edge.tail) if isinstance(end, Named)}
+    last = groundings
+    for size in SIZES:
+        wider = widened(groundings, size, required)
+        if wider != last:
+            last = wider
+            yield replace(carry_out(kb, plain, wider, kinds=kinds), how=f"satisfies the query with {size} near names")
 
 
-def first_found(kb: KnowledgeBase, names: Names, queries: Sequence[TripletQuery], *, kinds: bool = True) -> Execution:
-    """The first reading of a question that has an answer, or else the first of all.
+def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, kinds: bool) -> Iterator[Execution]:
+    """Yield what is found with the fewest edges relaxed, and among these choices the one with the fewest answers.
 
-    What other readings find says nothing about how many or whether: a number is an answer where it is zero, too.
+    What is forbidden stays forbidden: anything else would turn the question round.
+    """
+    pattern = asked.query.pattern
+    for step in ("any relation will do", "left out"):
+        for together in range(1, min(len(pattern.edges), RELAXED_TOGETHER) + 1):
+            found = []
+            for chosen in combinations(pattern.edges, together):
+                looser = _without(pattern, chosen, asked.variable) if step == "left out" else _loosened(pattern, chosen)
+                if not looser.edges and not looser.where:
+                    continue
+                one = carry_out(kb, replace(asked, query=replace(asked.query, pattern=looser)), groundings, kinds=kinds)
+                said = "; ".join(f"{Pattern((), (edge,))}: {step}" for edge in chosen)
+                if len(one.nodes):
+                    found.append(replace(one, how=said))
+            if found:
+                yield min(found, key=lambda one: (len(one.nodes), one.how))
+                return
+
+
+def _loosened(pattern: Pattern, chosen: Sequence[Edge]) -> Pattern:
+    edges = [replace(edge, relation=None, directed=False) if edge in chosen else edge for edge in pattern.edges]
+    return replace(pattern, edges=tuple(edges))
+
+
+def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern:
+    """Return the pattern without some edges, and without what only they tied to a variable."""
+    edges = [edge for edge in pattern.edges if edge not in chosen]
+    tied = {variable}
+    while more := {name for edge in edges if tied & {*edge.variables} for name in edge.variables} - tied:
+        tied |= more
+    kept = tuple(edge for edge in edges if tied & {*edge.variables})
+    return replace(
+        pattern,
+        variables=tuple(one for one in pattern.variables if one.name in tied),
+        edges=kept,
+        where=tuple(one for one in pattern.where if not _names(one) - tied),
+    )
+
+
+def _names(formula: Formula) -> set[str]:
+    parts = walk(formula, lambda part: isinstance(part, Pattern))
+    return {
+        part.variable if isinstance(part, Attribute) else part.name
+        for part in parts
+        if isinstance(part, Attribute | Var)
+    }
+
+
+def first_found(
+    kb: KnowledgeBase, names: Names, interpretations: Sequence[Interpretation], *, kinds: bool = True
+) -> Execution:
+    """Return the first interpretation of a question that has an answer, or else the first of all.
+
+    What others find says nothing about how many or whether: a number is an answer if it is zero, too.
     """
     executions: list[Execution] = []
-    for query in queries:
-        executions.append(execute(kb, names, query, kinds=kinds))
+    for one in interpretations:
+        executions.append(execute(kb, names, one, kinds=kinds))
         if executions[-1].is_answer:
             return executions[-1]
     return executions[0]
-
-
-def _solved(
-    kb: KnowledgeBase, query: TripletQuery, groundings: Groundings, *, hierarchical: bool, steps: tuple[Step, ...] = ()
-) -> Focus:
-    problem = pose(query, groundings, kb, edge_types="strict", direction="strict", hierarchical=hierarchical)
-    relaxed = solve_relaxed(solver(kb, query, groundings, hierarchical=hierarchical), problem, steps)
-    return Focus(query, groundings, relaxed.solution, relaxed.relaxations, hierarchical)

@@ -18,17 +18,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
-from clew.answering.methods.focus.evidence import Focus, explained_share, weighed, with_query
+from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
 from clew.answering.methods.focus.execution import Execution, first_found, near
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
-from clew.answering.queries.grounding import hierarchies
+from clew.answering.queries.linking import hierarchies
 from clew.answering.queries.sentences import description
 from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
-from clew.core.query import TripletQuery
-from clew.core.roles import Parse
+from clew.core.query import Edge, walk
+from clew.core.roles import Interpretation, Parse
 from clew.core.types import EMPTY, Answer, NodeSet, Ranking
 from clew.store.index.fusion import min_max_sum, preferring
 from clew.store.index.protocol import Index
@@ -75,7 +75,9 @@ class FocusPlus(Method):
             return answer_twice(self, question, tools)
         with trace.span("1 triplets") as span:
             parse = parser_for(tools, self.parser).parse(question, tools.kb.schema)
-            span.note(query=str(parse.query), alternatives=len(parse.alternatives), problem=parse.problem)
+            span.note(
+                query=str(parse.interpretation.query), alternatives=len(parse.alternatives), problem=parse.problem
+            )
             parse = with_known_names(parse, tools.names)
             span.note(certainty=parse.certainty, unknown=[one.text for one in parse.unknown])
         if parse.unknown:
@@ -97,32 +99,31 @@ class FocusPlus(Method):
 
     def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
         """Everything that the query finds, in an order; or what is near by the texts where they have to decide."""
-        kb, query = tools.kb, parse.query
-        parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(query.target.type))
+        kb, asked = tools.kb, parse.interpretation
+        parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(asked.type))
         is_doubtful = parse.certainty is not None and parse.certainty < self.sure
         if parse.is_loose and is_doubtful:
-            query = TripletQuery((), query.target, score=0.0, unexplained=(question,))
+            asked = Interpretation.of_text(question, asked.type)
         with trace.span("2 substitution") as span:
-            readings = (query, *parse.alternatives) if query is parse.query else (query,)
-            execution = first_found(kb, tools.names, readings, kinds=self.kinds)
+            others = parse.alternatives if asked is parse.interpretation else ()
+            execution = first_found(kb, tools.names, (asked, *others), kinds=self.kinds)
             span.note(nodes=len(execution.nodes), direct=len(execution.direct), value=execution.value)
-        focus, certainty = execution.readings[0], parse.certainty
-        if execution.query is not query and certainty is not None:
-            certainty = min(certainty, execution.query.score)  # that of the first reading is not that of another
-        share = explained_share(question, focus, tools.lexical.weight if kb.described else count_terms)
+        certainty = parse.certainty
+        if execution.asked is not asked and certainty is not None:
+            certainty = min(certainty, execution.asked.score)  # that of the first one is not that of another
+        share = explained_share(question, execution.asked, tools.lexical.weight if kb.described else count_terms)
         sure = share if certainty is None else certainty if parse.is_loose else 1.0
         by_text = self._is_by_text(execution, parse, sure)
         is_doubtful = is_doubtful or (certainty is not None and certainty < self.sure)
         with trace.span("3 rank"):
-            found = self._matches(question, execution, tools) if execution.is_restricted or not by_text else []
+            is_restricted = execution.asked.is_restricted
+            found = self._matches(question, execution, tools) if is_restricted or not by_text else []
             missing = self.k - len(found)
-            more = (
-                list(near(kb, execution, missing, kinds=self.kinds)) if missing > 0 and execution.is_restricted else []
-            )
-            nearby = [one for some in more for one in self._rank(question, some.nodes, some.focus, some.how, tools)]
+            more = list(near(kb, execution, missing, kinds=self.kinds)) if missing > 0 and is_restricted else []
+            nearby = [one for some in more for one in self._rank(question, some, tools)]
             is_full = certainty is not None and not parse.is_loose and bool(found)
-            strand = [] if is_full else self._strand(question, query.target.type, tools)
-            named = {node for grounding in focus.groundings.values() for node in grounding.nodes}
+            strand = [] if is_full else self._strand(question, asked.type, tools)
+            named = {node for grounding in execution.groundings.values() for node in grounding.nodes}
             strand = [one for one in strand if parse.is_loose or one.node not in named]
         with trace.span("4 merge and rerank") as span:
             span.note(explained=round(share, 2), by_text=by_text)
@@ -133,46 +134,47 @@ class FocusPlus(Method):
             reranker = self._reranker(parse, tools)
             placed = rerank_groups(reranker, question, groups)
         answer = replace(answer_placed(kb, question, placed, reranker, self.shown), certainty=certainty)
-        if not execution.is_answer and execution.is_restricted:
-            relaxed = tuple(one.in_words(query) for some in more for one in some.focus.relaxations)
-            answer = with_query(replace(answer, answer_count=0, notes=relaxed), kb, focus, execution.claim)
-            return replace(answer, query={**answer.query, "relaxed": list(relaxed)}, notes=relaxed)
+        if not execution.is_answer and is_restricted:
+            relaxed = tuple(some.how for some in more)
+            answer = with_query(replace(answer, answer_count=0, notes=relaxed), kb, execution)
+            return replace(answer, query={**answer.query, "relaxed": list(relaxed)})
         if by_text:
             answer = replace(answer, answer_count=0 if is_doubtful and not parse.is_loose else None)
-            return with_query(answer, kb, focus, execution.claim, by_text=True)
-        answer = with_query(answer, kb, focus, execution.claim)
+            return with_query(answer, kb, execution, by_text=True)
+        answer = with_query(answer, kb, execution)
         if is_doubtful:
             return replace(answer, answer_count=0)
         if answer.query["form"] == "describe":
             about = [description(kb, node) for node in execution.nodes.array[:DESCRIBED].tolist()]
             answer = replace(answer, text=" ".join(about))
         told: dict[str, object] = {"direct": len(execution.direct)}
-        if asks_more(execution.query) and reader_of(tools).is_written_about(query.target.type):
-            told["unconfirmed"] = list(execution.query.unexplained)  # texts may say it, but nobody has read them
+        if asks_more(execution.asked) and reader_of(tools).is_written_about(asked.type):
+            told["unconfirmed"] = list(execution.asked.unexplained)  # texts may say it, but nobody has read them
         answer = replace(answer, query={**answer.query, **told})
         return replace(answer, value=execution.value, answer_count=len(found))
 
     def _is_by_text(self, execution: Execution, parse: Parse, sure: float) -> bool:
         """Whether texts decide: nothing else is required, or the query says too little of what is asked."""
-        query, certainty = execution.query, parse.certainty
-        if not execution.is_restricted and query.asks == "nodes":
-            return parse.is_loose or bool(query.unexplained) or certainty is None or certainty < self.doubt
-        return sure < self.doubt or (certainty is None and asks_more(query))
+        asked, certainty = execution.asked, parse.certainty
+        if not asked.is_restricted and asked.asks == "nodes":
+            return parse.is_loose or bool(asked.unexplained) or certainty is None or certainty < self.doubt
+        return sure < self.doubt or (certainty is None and asks_more(asked))
 
     def _matches(self, question: str, execution: Execution, tools: OpenBase) -> list[Found]:
         """All that satisfies a query; what does so directly first, unless the texts have to decide among all."""
         if not execution.is_answer:
             return []
-        query, direct, below = execution.query, execution.direct, execution.nodes - execution.direct
+        asked, direct, below = execution.asked, execution.direct, execution.nodes - execution.direct
         transitive = {row.name for row in hierarchies(tools.kb.schema)}
-        if asks_more(query) and transitive.isdisjoint(one.relation for one in query.triplets):
+        relations = {one.relation for one in walk(asked.query) if isinstance(one, Edge)}
+        if asks_more(asked) and transitive.isdisjoint(relations):
             direct, below = execution.nodes, EMPTY
-        text = " ".join(query.unexplained) or question
+        text = " ".join(asked.unexplained) or question
         found: list[Found] = []
         for nodes, lead in ((direct, 3.0), (below, 2.0)):
-            is_ordered = len(nodes) > 1 and query.asks == "nodes" and query.best is None
+            is_ordered = len(nodes) > 1 and asked.asks == "nodes" and not asked.query.order
             order = self._order(text, nodes, tools) if is_ordered else dict.fromkeys(nodes, 0.0)
-            found += [Found(n, score, execution.focus_of(n), MATCHES, lead) for n, score in order.items()]
+            found += [Found(n, score, execution, MATCHES, lead) for n, score in order.items()]
         return found
 
     def _reranker(self, parse: Parse, tools: OpenBase) -> Reranker:
@@ -181,10 +183,10 @@ class FocusPlus(Method):
         by_text = parse.is_loose or parse.certainty is None
         return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
-    def _rank(self, question: str, nodes: NodeSet, focus: Focus, how: str, tools: OpenBase) -> list[Found]:
-        """By the words that no triplet accounts for, or by the whole question where all are accounted for."""
-        text = " ".join(focus.query.unexplained) or question
-        return [Found(node, score, focus, how, lead=1.0) for node, score in self._order(text, nodes, tools).items()]
+    def _rank(self, question: str, one: Execution, tools: OpenBase) -> list[Found]:
+        """By the words that the query does not account for, or by the whole question if all are accounted for."""
+        text = " ".join(one.asked.unexplained) or question
+        return [Found(node, score, one, one.how, 1.0) for node, score in self._order(text, one.nodes, tools).items()]
 
     def _order(self, text: str, nodes: NodeSet, tools: OpenBase) -> dict[int, float]:
         """All of these nodes with how near their documents are to a text, the nearest first."""
@@ -213,9 +215,9 @@ class FocusPlus(Method):
         return [head, list(rest.values())[: max(0, self.k - len(head))]]
 
 
-def asks_more(query: TripletQuery) -> bool:
+def asks_more(asked: Interpretation) -> bool:
     """Whether a question has a textual requirement too; a lone word left over is but a way of saying the rest."""
-    return any(len(terms(piece)) > 1 for piece in query.unexplained)
+    return any(len(terms(piece)) > 1 for piece in asked.unexplained)
 
 
 def _indexes(tools: OpenBase) -> tuple[Index, ...]:

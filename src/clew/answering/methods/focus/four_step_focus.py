@@ -16,18 +16,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nearest, nodes_of_type, rerank_groups
-from clew.answering.methods.focus.evidence import Focus, with_query
+from clew.answering.methods.focus.evidence import with_query
+from clew.answering.methods.focus.execution import Execution
+from clew.answering.methods.focus.substitution import DirectionRule, EdgeTypes, is_exact, loosened, substitute
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, parser_for, reranker_for
-from clew.answering.queries.claims import Claim
-from clew.answering.queries.grounding import DirectionRule, EdgeTypes, Unmatched, ground, pose
-from clew.answering.queries.pushdown import solver
-from clew.answering.queries.solutions import solve_relaxed
+from clew.answering.queries.linking import Unmatched, ground, link
 from clew.answering.reading.pronouns import with_names
 from clew.answering.roles.rerank import RerankerName
 from clew.core import trace
-from clew.core.query import TripletQuery
-from clew.core.types import Answer
+from clew.core.query import constants
+from clew.core.roles import Interpretation
+from clew.core.types import EMPTY, Answer, NodeSet
 from clew.store.open_base import OpenBase
 
 
@@ -57,40 +57,49 @@ class FourStepFocus(Method):
         with trace.span("1 triplets") as span:
             asked = with_names(question, tools.names.mentions) if self.pronouns else question
             parse = parser.parse(asked, tools.kb.schema)
-            span.note(asked=asked, query=str(parse.query), problem=parse.problem)
+            span.note(asked=asked, query=str(parse.interpretation.query), problem=parse.problem)
         with trace.span("2 substitution") as span:
-            focus = self._substitute(parse.query, tools)
-            span.note(filtered=None if focus.nodes is None else len(focus.nodes))
+            found, nodes = self._substitute(parse.interpretation, tools)
+            span.note(filtered=None if nodes is None else len(nodes))
         with trace.span("3 vector search"):
-            groups = self._rank(question, focus, tools)
+            groups = self._rank(question, found, nodes, tools)
         with trace.span("4 rerank"):
             placed = rerank_groups(reranker, question, groups)
         answer = answer_placed(tools.kb, question, placed, reranker, self.shown)
-        if focus.nodes is not None:
-            answer = replace(answer, answer_count=len(focus.nodes))
-        is_number = focus.query.asks == "number"
-        if is_number and focus.nodes is not None:
-            answer = replace(answer, value=len(focus.nodes))
-        claim = Claim((focus.block(tools.kb),), asks="number" if is_number else "nodes")
-        return with_query(answer, tools.kb, focus, claim, by_text=focus.nodes is None)
+        if nodes is not None:
+            value = len(nodes) if found.asked.asks == "number" else None
+            answer = replace(answer, answer_count=len(nodes), value=value)
+        exact = is_exact(found.executed.query.pattern, found.asked.variable)
+        return with_query(answer, tools.kb, found, by_text=nodes is None, is_exact=exact)
 
-    def _rank(self, question: str, focus: Focus, tools: OpenBase) -> tuple[list[Found], list[Found]]:
-        """The filtered candidates, and the best others to fill up with."""
-        satisfying = nodes_of_type(tools.kb, focus.query.target.type) if focus.nodes is None else focus.nodes
+    def _rank(
+        self, question: str, found: Execution, nodes: NodeSet | None, tools: OpenBase
+    ) -> tuple[list[Found], list[Found]]:
+        """Return the filtered candidates, and the best others to fill up with."""
+        satisfying = nodes_of_type(tools.kb, found.asked.type) if nodes is None else nodes
         if satisfying is not None and not len(satisfying):
-            trace.fallback("substitution", f"nothing satisfies {focus.query}", "candidates by meaning alone")
+            nothing = f"nothing satisfies {found.asked.query}"
+            trace.fallback("substitution", nothing, "candidates by meaning alone")
         order = dict(nearest(tools, question, self.k, satisfying, relations=self.with_relations))
-        order |= {node: 0.0 for node in focus.nodes or () if node not in order}
-        filtered = [Found(node, score, focus, "satisfies the query", lead=1.0) for node, score in order.items()]
-        known, missing = {found.node for found in filtered}, max(0, self.k - len(filtered))
+        order |= {node: 0.0 for node in nodes or () if node not in order}
+        filtered = [Found(node, score, found, "satisfies the query", lead=1.0) for node, score in order.items()]
+        known, missing = {one.node for one in filtered}, max(0, self.k - len(filtered))
         everything = answer_nodes(tools.kb)
         others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()
         additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
         return filtered, additional[:missing]
 
-    def _substitute(self, query: TripletQuery, tools: OpenBase) -> Focus:
-        groundings = ground(query, tools.names, unmatched=self.unmatched)
-        problem = pose(query, groundings, tools.kb, edge_types=self.edge_types, direction=self.direction)
-        solve = solver(tools.kb, query, groundings, exact=False)
-        relaxed = solve_relaxed(solve, problem, ("loosen",) if self.edge_types == "prefer" else ())
-        return Focus(query, groundings, relaxed.solution, relaxed.relaxations)
+    def _substitute(self, asked: Interpretation, tools: OpenBase) -> tuple[Execution, NodeSet | None]:
+        """Return what was executed, and the nodes that satisfy it, or None if nothing is required of them."""
+        asked = replace(asked, asks="number" if asked.asks == "number" else "nodes")
+        groundings = ground(constants(asked.query), tools.names, unmatched=self.unmatched)
+        query = link(replace(asked.query, order=(), first=None, ties=False), groundings, tools.kb, kinds=False)
+        for edge_types in ("strict", "ignore") if self.edge_types == "prefer" else (self.edge_types,):
+            pattern = loosened(query.pattern, edge_types, self.direction)
+            nodes = substitute(tools.kb, pattern, asked.variable)
+            if nodes is None or len(nodes):
+                break
+        executed = replace(asked, query=replace(query, pattern=pattern))
+        found = EMPTY if nodes is None else nodes
+        how = "any relation will do" if edge_types != "strict" and self.edge_types == "prefer" else ""
+        return Execution(asked, executed, groundings, found, found, how=how), nodes

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.answering.queries.grounding import unknown_names
+from clew.answering.queries.linking import unknown_names
+from clew.core.query import constants
 from clew.core.roles import Parse
 from clew.core.types import Answer, UnknownName
-from clew.store.index.other_names import CorrectedNames
+from clew.store.index.corrected_names import CorrectedNames
 from clew.store.index.protocol import Names
 
 
 def with_known_names(parse: Parse, names: Names) -> Parse:
-    """The parse with the constants of its query that are unknown; other readings with such constants are left out."""
-    others = tuple(query for query in parse.alternatives if not unknown_names(query, names))
-    unknown = parse.unknown or unknown_names(parse.query, names)
+    """Return the parse with the unknown constants of its query. Alternatives with such constants are left out."""
+    others = tuple(one for one in parse.alternatives if not unknown_names(constants(one.query), names))
+    unknown = parse.unknown or unknown_names(constants(parse.interpretation.query), names)
     if isinstance(names, CorrectedNames):  # what the user says is no name is not reported as one
         unknown = tuple(one for one in unknown if not names.is_excluded(one.text))
     return replace(parse, alternatives=others, unknown=unknown)

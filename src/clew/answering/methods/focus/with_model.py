@@ -12,13 +12,11 @@ from typing import Protocol
 from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.role_choice import reader_of, reader_parser
-from clew.answering.queries.grounding import hierarchies
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
 from clew.answering.roles.formulate import Formulated, Formulator
 from clew.core import trace
 from clew.core.errors import InputError
-from clew.core.query import TripletQuery
-from clew.core.roles import Parse, Reading, Source
+from clew.core.roles import Interpretation, Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.store.open_base import OpenBase
 
@@ -79,7 +77,7 @@ def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
     def answered(certain: float) -> tuple[Answer, bool]:
         with trace.span("1 query") as span:
             reading = read_twice(question, tools, certain)
-            query = reading.query if isinstance(reading, Parse) else reading.executed.query
+            query = reading.interpretation.query if isinstance(reading, Parse) else reading.executed.query
             span.note(query=str(query), certainty=reading.certainty)
         if isinstance(reading, Parse) and reading.unknown:
             return unknown_answer(question, reading.unknown), False
@@ -104,7 +102,7 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
     model = tools.required_model("reading a question twice")
     formulator = Formulator(model, tools.kb, reader_of(tools).values)
     theirs, executed = _carried_out(formulator, question, tools)
-    with trace.span("two readings", ours=str(ours.query), theirs=str(theirs and theirs.query)) as span:
+    with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:
         decided, why = _decide(ours, theirs, executed, tools)
         span.note(decided=why)
     return decided
@@ -148,8 +146,8 @@ def _decide(
     if not theirs.is_answerable:
         return (ours if sure >= STANDS else replace(ours, certainty=0.0)), "the model sees no answer"
     if theirs.query is None:
-        query = TripletQuery((), ours.query.target, unexplained=(theirs.text,))
-        return Parse(query, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
+        by_text = replace(Interpretation.of_text(theirs.text, ours.interpretation.type), score=1.0)
+        return Parse(by_text, certainty=BY_TEXT, is_loose=True), "the model says that texts tell it"
     if executed is not None and executed.unknown:
         stands = ours if sure >= STANDS and not ours.unknown else replace(ours, unknown=executed.unknown)
         return stands, "the model's query names what the base does not have"
@@ -165,25 +163,15 @@ def _decide(
 
 def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
     """What a reading finds and by what, since two numbers may be equal by chance; None for nothing."""
-    query = parse.query
-    if not (query.triplets or query.conditions or query.among or query.best):
+    asked = parse.interpretation
+    if not asked.is_restricted:
         return None
-    found = execute(tools.kb, tools.names, query)
+    found = execute(tools.kb, tools.names, asked)
     if not found.is_answer:
         return None
-    best = query.best
-    every = (query, *query.either)
-    relations = {triplet.relation for one in every for triplet in one.triplets}
-    relations |= {best.relation} if best is not None else set()
-    attributes = {one.attribute for some in every for one in some.conditions}
-    attributes |= {name for name in (query.attribute, best.attribute if best else None) if name is not None}
-    transitive = {row.name for row in hierarchies(tools.kb.schema)}
-    named = frozenset(relations - {None}) | (transitive if any(one.is_widened for one in found.readings) else set())
-    return (
-        frozenset(found.nodes) if found.value is None else found.value,
-        frozenset(named),
-        frozenset(attributes),
-    )
+    relations, attributes = relations_and_attributes(found.executed.query)
+    attributes |= {asked.attribute} if asked.attribute else set()
+    return frozenset(found.nodes) if found.value is None else found.value, relations - {None}, attributes
 
 
 SHOWN = 12

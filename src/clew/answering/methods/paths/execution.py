@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, product
 from operator import and_
+from typing import Any
 
 from clew.answering.methods.role_choice import reader_parser
+from clew.answering.queries.attributes import conditions_in_words
 from clew.answering.queries.certificates import certificate
-from clew.answering.queries.claims import TARGET, claim_of_paths, claim_of_walks
-from clew.answering.queries.finishing import best_of
-from clew.answering.queries.problem import compared_values, holds
-from clew.answering.queries.relation_paths import Explorer, Move, RelationPath
+from clew.answering.queries.execution import found_nodes, satisfying
+from clew.answering.queries.linking import keys_of
+from clew.answering.queries.relation_paths import TARGET, Explorer, Move, RelationPath, paths_query, walks_query
+from clew.answering.queries.words import Words
 from clew.answering.reading.topics import Topic
-from clew.core.query import Best, Condition, TripletQuery
+from clew.core.query import Attribute, Compare, Formula, Missing, Not, Order, Pattern, Value, Var, find, rewrite, walk
+from clew.core.roles import Interpretation
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
@@ -117,8 +120,8 @@ def answer_paths(
     by: str,
     best: list[RelationPath],
     ends: NodeSet,
-    conditions: tuple[Condition, ...] = (),
-    most: Best | None = None,
+    conditions: tuple[Formula, ...] = (),
+    most: Order | None = None,
 ) -> Answer:
     """The ends of paths, all with the same score, each with the walk that leads to it.
 
@@ -132,8 +135,10 @@ def answer_paths(
         for place, ref in enumerate(kb.refs(nodes))
     ]
     said = "; ".join(path.in_words() for path in best)
-    claim = claim_of_paths(explorer, best, None if conditions or most else ends, conditions, most)
-    query = {"path": said, **certificate(claim, kb)}
+    found = paths_query(explorer, best, None if conditions or most else ends, conditions)
+    if most is not None:
+        found = replace(found, order=(most,), first=1, ties=True)
+    query = {"path": said, **certificate(Interpretation(found), kb)}
     shown_by = (Judgement(by, None, said),)
     return Answer(question, tuple(candidates), evidence=shown_by, query=query, answer_count=len(nodes))
 
@@ -196,9 +201,9 @@ def answer_read(
     )
     query = {}
     if walks:
-        claim = claim_of_walks([(path_of(walk), node) for node, walk in walks.items()])
+        walked = walks_query(kb, [(path_of(walk), node) for node, walk in walks.items()])
         said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
-        query = {"path": said, **certificate(claim, kb)}
+        query = {"path": said, **certificate(Interpretation(walked), kb)}
     text = ", ".join(read) if read else None
     return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
 
@@ -238,8 +243,8 @@ class Refined:
 
     paths: list[RelationPath]
     ends: NodeSet
-    conditions: tuple[Condition, ...] = ()
-    best: Best | None = None
+    conditions: tuple[Formula, ...] = ()
+    best: Order | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -249,27 +254,29 @@ def answer_refined(
     """The ends of paths, narrowed by what the question says about attributes, where the base has any."""
     refined = Refined(paths, ends)
     if explorer.kb.schema.attribute_types:
-        query = reader_parser(tools).parse(question, explorer.kb.schema).query
-        refined = refine(explorer, paths, ends, query)
+        asked = reader_parser(tools).parse(question, explorer.kb.schema).interpretation
+        refined = refine(explorer, paths, ends, asked)
     answer = answer_paths(explorer, question, by, refined.paths, refined.ends, refined.conditions, refined.best)
     return replace(answer, notes=(*answer.notes, *refined.notes))
 
 
-def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, query: TripletQuery) -> Refined:
+def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, asked: Interpretation) -> Refined:
     """The ends that meet the conditions on attributes and have the most or the least; all where that leaves none."""
-    best = query.best if query.best is not None and query.best.attribute is not None else None
-    if best is None and not query.conditions:
+    order = [key for key in asked.query.order if _attribute(key.expression) is not None]
+    conditions = [part for part in asked.query.pattern.where if isinstance(part, Compare) and _is_about_value(part)]
+    best = order[0] if order else None
+    if best is None and not conditions:
         return Refined(paths, ends)
-    left, conditions, best_used = _narrowed(explorer.kb, ends, query.conditions, best)
-    if len(left) and (conditions or best_used is not None):
-        return Refined(paths, left, conditions, best_used)
+    left, met, best_used = _narrowed(explorer.kb, ends, conditions, best)
+    if len(left) and (met or best_used is not None):
+        return Refined(paths, left, met, best_used)
     if len(paths) == 1:
-        return _begun_anew(explorer, paths[0], ends, query.conditions, best)
+        return _begun_anew(explorer, paths[0], ends, conditions, best)
     return Refined(paths, ends)
 
 
 def _begun_anew(
-    explorer: Explorer, path: RelationPath, ends: NodeSet, conditions: Sequence[Condition], best: Best | None
+    explorer: Explorer, path: RelationPath, ends: NodeSet, conditions: Sequence[Compare], best: Order | None
 ) -> Refined:
     """From the last nodes on the way that have what is asked about."""
     for count in range(len(path.hops) - 1, 0, -1):
@@ -279,24 +286,41 @@ def _begun_anew(
             onward = RelationPath(left, path.hops[count:])
             reached = explorer.execute(onward)
             if len(reached):
-                wishes = [f"{one.attribute} {one.comparison} {one.value}" for one in conditions]
-                said = " and ".join(wishes if best is None else [*wishes, str(best)])
+                words = Words(explorer.kb.schema)
+                limits = conditions_in_words(conditions, words.schema)
+                said = " and ".join([*limits, *([f"that {words.best(best)}"] if best else [])])
                 first = " ".join(move.in_words() for hop in path.hops[:count] for move in hop)
                 return Refined([onward], reached, notes=(f"of what {first} leads to, those {said}: {len(left)}",))
     return Refined([path], ends)
 
 
+def _attribute(expression: object) -> str | None:
+    return next((part.name for part in walk(expression) if isinstance(part, Attribute)), None)
+
+
+def _is_about_value(part: Compare) -> bool:
+    return isinstance(part.left, Attribute) and isinstance(part.right, Value)
+
+
 def _narrowed(
-    kb: KnowledgeBase, nodes: NodeSet, conditions: Sequence[Condition], best: Best | None
-) -> tuple[NodeSet, tuple[Condition, ...], Best | None]:
+    kb: KnowledgeBase, nodes: NodeSet, conditions: Sequence[Compare], best: Order | None
+) -> tuple[NodeSet, tuple[Formula, ...], Order | None]:
     """The nodes that are left, and which of the wishes could be met: those whose attribute some of the nodes have."""
-    met: list[Condition] = []
-    for condition in conditions:
-        values = compared_values(kb, nodes, condition.attribute)
-        if any(value is not None for value in values):
-            kept = [holds(value, condition.comparison, condition.value) for value in values]
-            nodes = NodeSet.of([node for node, keep in zip(nodes, kept, strict=True) if keep])
-            met.append(replace(condition, variable=TARGET))
-    if best is not None and best.attribute is not None and len(chosen := best_of(kb, best, nodes)):
-        return chosen, tuple(met), best
-    return nodes, tuple(met), None
+
+    def about_ends(part: Any) -> Any:
+        return replace(part, variable=TARGET) if isinstance(part, Attribute) else part
+
+    def has(attribute: str | None) -> bool:
+        is_known = Not(Missing(Attribute(TARGET, attribute or "")))
+        return bool(len(satisfying(kb, Pattern((), (), (is_known,)), TARGET, nodes)))
+
+    met = tuple(rewrite(one, about_ends) for one in conditions if has(_attribute(one)))
+    if met:
+        nodes = satisfying(kb, Pattern((), (), met), TARGET, nodes)
+    if best is not None and len(nodes) and has(_attribute(best)):
+        best = rewrite(best, about_ends)
+        among = Pattern((), (), (Compare(Var(TARGET), "=", keys_of(kb, nodes)),))
+        chosen = found_nodes(kb, replace(find(TARGET, None, among), order=(best,), first=1, ties=True))
+        if len(chosen):
+            return chosen, met, best
+    return nodes, met, None

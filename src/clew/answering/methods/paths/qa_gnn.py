@@ -22,11 +22,11 @@ from clew.answering.methods.paths.execution import Step, Trail, nothing_found, p
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
 from clew.answering.queries.certificates import certificate
-from clew.answering.queries.claims import claim_of_walks
+from clew.answering.queries.relation_paths import walks_query
 from clew.answering.reading.encoders import Floats
 from clew.answering.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, GraphReader, Told
 from clew.answering.reading.topics import find_topics
-from clew.core.roles import Parse
+from clew.core.roles import Interpretation, Parse
 from clew.core.types import Answer, Candidate
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
@@ -72,7 +72,7 @@ class QaGnn(Method):
 
     def _judged(self, answer: Answer, parse: Parse) -> Answer:
         """As sure as both are; the network hears what is asked for, but not what kind of question it is."""
-        if not parse.query.is_plain:
+        if not parse.interpretation.is_plain:
             return replace(answer, certainty=0.0, answer_count=0, query={}, notes=(NOT_PLAIN,))
         certainty = math.sqrt((answer.certainty or 0.0) * (parse.certainty or 0.0))
         if certainty < self.sure:
@@ -99,7 +99,7 @@ def _answer(question: str, kb: KnowledgeBase, trails: Sequence[Trail], chances: 
     ]
     answers = [(path_of(trail), trail.end) for trail in trails[:count]]
     said = "; ".join(dict.fromkeys(path.in_words() for path, _ in answers))
-    query = {"path": said, **certificate(claim_of_walks(answers), kb)}
+    query = {"path": said, **certificate(Interpretation(walks_query(kb, answers)), kb)}
     certainty = min(1.0, float(chances[:count].sum()))
     return Answer(question, tuple(candidates), query=query, answer_count=count, certainty=certainty)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.answering.queries.algebra.kinds import Scope
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import Scope
+from clew.core.errors import InputError
+from clew.core.query import (
     Aggregate,
     All,
     Attribute,
@@ -31,7 +32,6 @@ from clew.answering.queries.algebra.values import (
     names_used,
     rewrite,
 )
-from clew.core.errors import InputError
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from clew.answering.queries.algebra.execution import Limits, QueryTooLargeError, execute, solutions
-from clew.answering.queries.algebra.kinds import check
-from clew.answering.queries.algebra.parsing import QuerySyntaxError, parse
-from clew.answering.queries.algebra.values import Named, Nodes, constants, linked
+from clew.answering.queries.execution import Limits, QueryTooLargeError, execute, solutions
+from clew.answering.queries.kinds import check
+from clew.answering.queries.parsing import QuerySyntaxError, parse
 from clew.core.errors import InputError, SchemaError
+from clew.core.query import Named, Nodes, constants, linked
 from conftest import EDGES, build_graph, tables
 
 TEXTS = [

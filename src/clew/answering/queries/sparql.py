@@ -1,4 +1,4 @@
-"""A query as SPARQL 1.1, in the names of the base's RDF export.
+"""A query as SPARQL 1.1, in the names of the base's RDF export or of the endpoint that the base is behind.
 
 A named edge is a node of its own in the export, with its ends, its relation and its attributes. Dates are texts of full
 length here, since the export also has years and months alone.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from clew.answering.queries.algebra.kinds import Scope, comparable
-from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, shared, turned, without_ties
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import Scope, comparable
+from clew.answering.queries.literals import Check, literal_checks
+from clew.answering.queries.lowering import CannotPrintError, grouped, shared, turned, without_ties
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,
@@ -39,7 +40,6 @@ from clew.answering.queries.algebra.values import (
     Var,
     walk,
 )
-from clew.answering.queries.problem import Check, literal_checks
 from clew.core.schema import Schema
 from clew.store.graph.iris import (
     EDGE_HEAD,
@@ -52,6 +52,11 @@ from clew.store.graph.iris import (
     type_iri,
 )
 
+if TYPE_CHECKING:
+    from clew.store.remote.sparql import SparqlKnowledgeBase
+
+MOST_RELATIONS = 500
+"""Any relation means any of so many at an endpoint. If it has more, it means any predicate."""
 NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NOTHING = "1/0"
@@ -59,9 +64,77 @@ NOTHING = "1/0"
 PARTS = {"contains": "CONTAINS", "starts with": "STRSTARTS", "ends with": "STRENDS"}
 
 
-def sparql(query: AnyQuery, schema: Schema) -> str:
-    """Return a query whose rows are those of the algebra, nodes by their IRIs."""
-    return "\n".join(_Sparql(schema).query(query, "_c"))
+class RdfNames:
+    """What things are called in the RDF export of a base."""
+
+    type_predicate, label = "a", f"<{LABEL}>"
+    are_all_typed = True
+    """Whether every node has a type."""
+    are_all_named = True
+    """Whether every node has a label. Otherwise the end of its IRI is its name."""
+
+    def type(self, kind: str) -> str | None:
+        """Return the class of a type, or None if nodes do not state it."""
+        return f"<{type_iri(kind)}>"
+
+    def node(self, key: str) -> str:
+        """Return the term of a node."""
+        return f"<{node_iri(key)}>"
+
+    def relation(self, name: str) -> str:
+        """Return the predicate of a relation."""
+        return f"<{relation_iri(name)}>"
+
+    def attribute(self, name: str) -> str:
+        """Return the predicate of an attribute."""
+        return f"<{attribute_iri(name)}>"
+
+    def relations(self) -> tuple[str, ...]:
+        """Return the relations that an edge of any relation may have, or nothing if all predicates are relations."""
+        return ()
+
+
+class EndpointNames(RdfNames):
+    """What things are called at a SPARQL endpoint."""
+
+    are_all_typed = are_all_named = False
+
+    def __init__(self, kb: SparqlKnowledgeBase) -> None:
+        self.kb = kb
+        self.type_predicate, self.label = f"<{kb.reading.type}>", f"<{kb.reading.label}>"
+
+    def type(self, kind: str) -> str | None:  # noqa: D102
+        stated = self.kb.type_iri(kind)
+        return None if stated is None else f"<{stated}>"
+
+    def node(self, key: str) -> str:  # noqa: D102
+        return key if key.startswith('"') else f"<{key}>"
+
+    def relation(self, name: str) -> str:  # noqa: D102
+        return f"<{self.kb.predicate(name)}>"
+
+    def attribute(self, name: str) -> str:  # noqa: D102
+        return f"<{self.kb.attributes.get(name) or attribute_iri(name)}>"
+
+    def relations(self) -> tuple[str, ...]:  # noqa: D102
+        names = self.kb.schema.relation_names
+        return names if len(names) <= MOST_RELATIONS else ()
+
+
+def sparql(query: AnyQuery, schema: Schema, names: RdfNames | None = None, *, is_question: bool = False) -> str:
+    """Return a query whose rows are those of the algebra, nodes by their IRIs.
+
+    With `is_question` it asks whether there are any rows. Nodes alone are called by their variables.
+    """
+    writer = _Sparql(schema, names or RdfNames())
+    if isinstance(query, Query) and query.distinct and not query.is_grouped and not query.order and query.first is None:
+        shown = [column.expression for column in query.columns]
+        if all(isinstance(part, Var) for part in shown):
+            used = {part for part in writer.parts(query) if isinstance(part, Attribute)}
+            lines, _ = writer.group(query.pattern, _Level(Scope(schema)), used)
+            head = "ASK {" if is_question else f"SELECT DISTINCT {' '.join(f'?{part}' for part in shown)} WHERE {{"
+            return "\n".join([head, *_indented(lines), "}"])
+    return "\n".join(writer.query(query, "_c"))
 
 
 @dataclass(frozen=True)
@@ -74,8 +147,8 @@ class _Level:
 
 
 class _Sparql:
-    def __init__(self, schema: Schema) -> None:
-        self.schema, self.numbers = schema, count(1)
+    def __init__(self, schema: Schema, names: RdfNames) -> None:
+        self.schema, self.names, self.numbers = schema, names, count(1)
 
     def fresh(self) -> str:
         return f"?_v{next(self.numbers)}"
@@ -163,17 +236,20 @@ class _Sparql:
         """Return the lines of a group, and the level inside. Attributes that are `used` are looked up here."""
         before = {*level.scope.types, *level.scope.edges}
         inside = level.scope.inside(replace(pattern, optional=()))
-        lines = [
-            f"?{name} a {f'<{type_iri(kind)}>' if kind else self.fresh()} ."
-            for name, kind in pattern.types.items()
-            if kind or name not in before
-        ]
+        tied = {name for edge in pattern.edges if edge.relation and edge.least for name in edge.variables}
+        lines: list[str] = []
         for edge in pattern.edges:
             self.edge(edge, lines)
+        for name, kind in pattern.types.items():
+            stated = self.names.type(kind) if kind else None
+            if stated is None and self.names.are_all_typed and name not in before | tied:
+                stated = self.fresh()
+            lines += [] if stated is None else [f"?{name} {self.names.type_predicate} {stated} ."]
         level = replace(level, scope=inside, values=dict(level.values))
         new = {*inside.types, *inside.edges} - before
+        needed = {one.left for one in map(turned, filter(_is_comparison, pattern.where))}
         for attribute in sorted((one for one in used if one.variable in new), key=str):
-            self.look_up(attribute, level, lines)
+            self.look_up(attribute, level, lines, is_needed=attribute in needed)
         for part in pattern.optional:
             known = {*level.scope.types, *level.scope.edges}
             more, level = self.group(part, level, used)
@@ -183,7 +259,8 @@ class _Sparql:
             self.filter(formula, level, lines)
         return lines, level
 
-    def look_up(self, attribute: Attribute, level: _Level, lines: list[str]) -> None:
+    def look_up(self, attribute: Attribute, level: _Level, lines: list[str], *, is_needed: bool = False) -> None:
+        """Bind the value of an attribute. One that `is_needed` by a condition is not optional."""
         owner, name, value = f"?{attribute.variable}", attribute.name, self.fresh()
         kind = level.scope.kind(attribute)
         if kind == "list":
@@ -193,38 +270,46 @@ class _Sparql:
         if name == "key" and not is_edge:
             raise CannotPrintError("the RDF export has no keys: ask for names")
         if name in ("type", "relation") and (is_edge or name == "type"):
-            predicate = f"<{EDGE_RELATION}>" if is_edge else "a"
-            iris = {type_iri(one): one for one in self.schema.type_names}
+            predicate = f"<{EDGE_RELATION}>" if is_edge else self.names.type_predicate
+            iris = {self.names.type(one): one for one in self.schema.type_names}
             if is_edge:
-                iris = {relation_iri(one): one for one in self.schema.relation_names}
-            pairs = " ".join(f"(<{iri}> {_text(one)})" for iri, one in iris.items())
+                iris = {self.names.relation(one): one for one in self.schema.relation_names}
+            pairs = " ".join(f"({iri} {_text(one)})" for iri, one in iris.items() if iri)
             stored = self.fresh()
             lines.append(f"OPTIONAL {{ {owner} {predicate} {stored} . VALUES ({stored} {value}) {{ {pairs} }} }}")
             return
-        iri = LABEL if name == "name" and not is_edge else attribute_iri(name)
+        iri = self.names.label if name == "name" and not is_edge else self.names.attribute(name)
         if kind == "date":
             stored = self.fresh()
             padded = f'CONCAT(STR({stored}), SUBSTR("0000-01-01T00:00:00", STRLEN(STR({stored})) + 1))'
-            lines.append(f"OPTIONAL {{ {owner} <{iri}> {stored} . BIND({padded} AS {value}) }}")
+            found = f"{owner} {iri} {stored} . BIND({padded} AS {value})"
         else:
-            lines.append(f"OPTIONAL {{ {owner} <{iri}> {value} }}")
+            found = f"{owner} {iri} {value} ."
+        if name == "name" and not is_edge and not self.names.are_all_named:
+            label, local = self.fresh(), f'REPLACE(STR({owner}), "^.*[/#:]", "")'
+            lines.append(f"OPTIONAL {{ {owner} {iri} {label} }} BIND(COALESCE(STR({label}), {local}) AS {value})")
+            return
+        lines.append(found if is_needed else f"OPTIONAL {{ {found} }}")
 
     def edge(self, edge: Edge, lines: list[str]) -> None:
         head, tail = (self.end(end, lines) for end in (edge.head, edge.tail))
         if edge.name:
-            relation = f"<{relation_iri(edge.relation)}>" if edge.relation else self.fresh()
+            relation = self.names.relation(edge.relation) if edge.relation else self.fresh()
             lines.append(f"?{edge.name} <{EDGE_RELATION}> {relation} .")
             ends = [f"?{edge.name} <{EDGE_HEAD}> {a} ; <{EDGE_TAIL}> {b} ." for a, b in ((head, tail), (tail, head))]
             lines.append(ends[0] if edge.directed else f"{{ {ends[0]} }} UNION {{ {ends[1]} }}")
         elif edge.relation is None and edge.is_single:
-            ways = [f"{head} {self.fresh()} {tail} .", f"{tail} {self.fresh()} {head} ."]
+            relation = self.fresh()
+            if known := self.names.relations():
+                lines.append(f"VALUES {relation} {{ {' '.join(map(self.names.relation, known))} }}")
+            ways = [f"{head} {relation} {tail} .", f"{tail} {relation} {head} ."]
             lines.append(ways[0] if edge.directed else f"{{ {ways[0]} }} UNION {{ {ways[1]} }}")
         else:
             lines.append(f"{head} {self.path(edge)} {tail} .")
 
     def path(self, edge: Edge) -> str:
         names = self.schema.relation_names if edge.relation is None else (edge.relation,)
-        steps = [f"<{relation_iri(name)}>" for name in names]
+        steps = [self.names.relation(name) for name in names]
         steps += [] if edge.directed else [f"^{step}" for step in steps]
         step = steps[0] if len(steps) == 1 else f"({'|'.join(steps)})"
         if edge.most is None:
@@ -248,7 +333,7 @@ class _Sparql:
     def iris(self, constant: Constant) -> list[str]:
         if isinstance(constant, Named):
             raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
-        return [f"<{node_iri(key)}>" for key in constant.keys]
+        return [self.names.node(key) for key in constant.keys]
 
     # Formulas
 
@@ -280,7 +365,7 @@ class _Sparql:
         level = _Level(Scope(self.schema, {}, {}))
         types = {name: outer.scope.types[name] for name in names if name in outer.scope.types}
         edges = {name: outer.scope.edges[name] for name in names if name in outer.scope.edges}
-        inner = [f"?{name} a {self.fresh()} ." for name in types]
+        inner = [f"?{name} {self.names.type_predicate} {self.fresh()} ." for name in types]
         inner += [f"?{name} <{EDGE_HEAD}> {self.fresh()} ." for name in edges]
         level = replace(level, scope=Scope(self.schema, types, edges))
         used = {one for one in self.parts(part) if isinstance(one, Attribute)}
@@ -311,7 +396,7 @@ class _Sparql:
                 return self.exists(lines, needed)
             case Missing(Attribute(owner, name) as attribute) if level.scope.kind(attribute) == "list":
                 needed = [owner] if owner in level.optional else []
-                return f"(!{self.exists([f'?{owner} <{attribute_iri(name)}> {self.fresh()} .'], needed)})"
+                return f"(!{self.exists([f'?{owner} {self.names.attribute(name)} {self.fresh()} .'], needed)})"
             case Missing(expression):
                 value = self.value(expression, level)
                 bound = f"BOUND({value})" if value.startswith("?") else f"COALESCE({value} = {value}, false)"
@@ -332,9 +417,8 @@ class _Sparql:
             checks = literal_checks(kind, formula.comparison, right.value)
             if kind == "list" and isinstance(left, Attribute):
                 part = self.fresh()
-                line = (
-                    f"?{left.variable} <{attribute_iri(left.name)}> {part} . FILTER({_checked(part, checks.tests[0])})"
-                )
+                test = _checked(part, checks.tests[0])
+                line = f"?{left.variable} {self.names.attribute(left.name)} {part} . FILTER({test})"
                 return self.exists([line], [left.variable] if left.variable in level.optional else [])
             value = self.value(left, level)
             tests = [_checked(value, check) for check in checks.tests]
@@ -399,6 +483,10 @@ class _Sparql:
         return f"IF({number} = 0, {NOTHING}, {result})"
 
 
+def _is_comparison(formula: Formula) -> TypeGuard[Compare]:
+    return isinstance(formula, Compare)
+
+
 def _test(left: str, comparison: str, right: str, kind: str) -> str:
     if kind == "text":
         left, right = f"LCASE({left})", f"LCASE({right})"
@@ -408,6 +496,8 @@ def _test(left: str, comparison: str, right: str, kind: str) -> str:
 
 
 def _checked(value: str, check: Check) -> str:
+    if check.comparison == "matches":
+        return f"REGEX({value}, {_text(f'^({check.value})$')})"
     if check.kind == "text":
         return _test(value, check.comparison, _text(check.value), "text")
     return f"({value} {check.comparison} {_text(check.value) if check.kind == 'day' else check.value})"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from clew.answering.queries.algebra.parsing import parse
-from clew.answering.queries.algebra.words import words
+from clew.answering.queries.parsing import parse
+from clew.answering.queries.words import words
 from clew.core.schema import NodeType, Relation, Schema
 
 SCHEMA = Schema(
@@ -29,7 +29,7 @@ SCHEMA = Schema(
         ),
         (
             "find s.name where (s: stadium) and exists {(c: concert) -[held_at]-> (s) and c.year = 2014}",
-            "the name of stadiums that concerts whose year is 2014 are held at",
+            "the name of stadiums reached by “held at” from concerts whose year is 2014",
         ),
         (
             "find s where (s: stadium) and not exists {(c: concert) -[held_at]-> (s)}",

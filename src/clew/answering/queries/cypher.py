@@ -6,13 +6,15 @@ values are carried along.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clew.answering.queries.algebra.kinds import Scope, comparable
-from clew.answering.queries.algebra.lowering import (
+from clew.answering.queries.kinds import Scope, comparable
+from clew.answering.queries.literals import Check, literal_checks
+from clew.answering.queries.lowering import (
     CannotPrintError,
     grouped,
     shared,
@@ -20,7 +22,7 @@ from clew.answering.queries.algebra.lowering import (
     without_lists,
     without_ties,
 )
-from clew.answering.queries.algebra.values import (
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,
@@ -46,23 +48,64 @@ from clew.answering.queries.algebra.values import (
     names_used,
     walk,
 )
-from clew.answering.queries.problem import Check, literal_checks
 from clew.core.schema import Schema
+from clew.core.types import NodeSet
+
+if TYPE_CHECKING:
+    from clew.store.remote.cypher import CypherKnowledgeBase
 
 NUMBER = "[-+]?[0-9][0-9,]*([.][0-9]+)?"
 NULLS = {"integer": "INT64", "number": "DOUBLE", "boolean": "BOOL", "date": "DATE", "list": "STRING[]"}
 """Types of values that are always missing."""
+RESERVED = frozenset(
+    re.findall(
+        r"\w+",
+        """add all and any as asc ascending begin by call case cast column contains count create database default delete
+        desc descending detach distinct drop else end ends exists export false from glob group headers if import in
+        install is key limit load macro match merge none not null on optional or order primary profile remove return
+        set shortest single skip start starts table then to true union unwind use when where with xor yield""",
+    )
+)
+"""Words of Cypher and of Kuzu's dialect."""
 PARTS = {"contains": "CONTAINS", "starts with": "STARTS WITH", "ends with": "ENDS WITH"}
 
 
-def cypher(query: AnyQuery, schema: Schema) -> str:
+class CypherNames:
+    """How nodes are told apart: by the property `key`."""
+
+    def key(self, variable: str) -> str:
+        """Return what tells a node from all others."""
+        return f"{variable}.key"
+
+    def keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """Return what tells nodes from others, given their keys."""
+        return keys
+
+
+class GraphDatabaseNames(CypherNames):
+    """How nodes of a graph database are told apart: by the property that the base names, or by their element ids."""
+
+    def __init__(self, kb: CypherKnowledgeBase) -> None:
+        self.kb = kb
+
+    def key(self, variable: str) -> str:  # noqa: D102
+        known = self.kb.key_property
+        return f"elementId({variable})" if known is None else f"{variable}.{_name(known)}"
+
+    def keys(self, keys: Sequence[str]) -> Sequence[str]:  # noqa: D102
+        if self.kb.key_property is not None:
+            return keys
+        return self.kb.elements(NodeSet.of([self.kb.find(key) for key in keys]))
+
+
+def cypher(query: AnyQuery, schema: Schema, names: CypherNames | None = None) -> str:
     """Return a query whose rows are those of the algebra, nodes by their keys."""
-    return "\n".join(_Cypher(schema).whole(query))
+    return "\n".join(_Cypher(schema, names or CypherNames()).whole(query))
 
 
 class _Cypher:
-    def __init__(self, schema: Schema) -> None:
-        self.schema, self.numbers = schema, count(1)
+    def __init__(self, schema: Schema, names: CypherNames) -> None:
+        self.schema, self.names, self.numbers = schema, names, count(1)
         self.values: dict[Expression, str] = {}
         """Names of what was computed already: sub-queries and aggregates over patterns."""
         self.carried: list[str] = []
@@ -84,7 +127,7 @@ class _Cypher:
             lines, shown = self.flow(query, final=True)
             return [*lines, self.returned(without_ties(query), shown)]
         if query.operation == "union":
-            left, right = _Cypher(self.schema).whole(query.left), _Cypher(self.schema).whole(query.right)
+            left, right = (_Cypher(self.schema, self.names).whole(side) for side in (query.left, query.right))
             return [*left, "UNION", *right]
         if not isinstance(query.left, Query) or len(query.left.columns) != 1 or query.left.order:
             raise CannotPrintError(f"{query.operation} of several columns cannot be written in Cypher")
@@ -104,7 +147,8 @@ class _Cypher:
         if order or query.first is not None or query.skip:
             order += [part for name in names for part in (f"{name} IS NULL", name)]
         text = f"{shown}\n{word} {', '.join([*self.carried, *names] if word == 'WITH' else names)}"
-        text += f" ORDER BY {', '.join(order)}" if order else ""
+        is_cut = query.first is not None or bool(query.skip)
+        text += f" ORDER BY {', '.join(order)}" if order and (is_cut or word == "RETURN") else ""
         text += f" SKIP {query.skip}" if query.skip else ""
         return text + ("" if query.first is None else f" LIMIT {query.first}")
 
@@ -250,7 +294,7 @@ class _Cypher:
             for place, end in enumerate(ends):
                 if not isinstance(end, str):
                     ends[place] = self.fresh("k")
-                    constants.append(f"{ends[place]}.key IN {_keys(end)}")
+                    constants.append(f"{self.names.key(str(ends[place]))} IN {self.listed(end)}")
             if constants and not edge.name:
                 inside = f"({_name(str(ends[0]))}){_arrow(edge)}({_name(str(ends[1]))})"
                 tests.append(f"EXISTS {{ MATCH {inside} WHERE {' AND '.join(constants)} }}")
@@ -369,7 +413,7 @@ class _Cypher:
                 return f"({value} IS NOT NULL)" if checks.all else "false"
             return "(" + checks.joiner("AND", "OR").join(tests) + ")"
         if isinstance(right, Named | Nodes):
-            test = f"({value} IN {_keys(right)})"
+            test = f"({value} IN {self.listed(right)})"
             return test if formula.comparison == "=" else f"(NOT {test})"
         if not comparable(kind, scope.kind(right)):
             return "false"
@@ -389,8 +433,14 @@ class _Cypher:
         value = f"{same}.{_name(part.name)}"
         inside = f"any({item} IN {value} WHERE {_checked(item, check)})"
         node = f"({same}{f':{_name(kind)}' if kind else ''})"
-        tests = f"{same}.key = {_name(part.variable)}.key AND {value} IS NOT NULL AND {inside}"
+        same_node = f"{self.names.key(same)} = {self.names.key(_name(part.variable))}"
+        tests = f"{same_node} AND {value} IS NOT NULL AND {inside}"
         return f"EXISTS {{ MATCH {node} WHERE {tests} }}"
+
+    def listed(self, constant: Constant) -> str:
+        if isinstance(constant, Named):
+            raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
+        return f"[{', '.join(map(_text, self.names.keys(constant.keys)))}]"
 
     # Expressions
 
@@ -399,7 +449,7 @@ class _Cypher:
         missing = f"CAST(NULL AS {NULLS.get(scope.kind(part), 'STRING')})"
         owner = next((name for name in sorted(names_used(part)) if name in scope.types), None)
         return self.value(part, scope) or (
-            f"CASE WHEN {_name(owner)}.key IS NULL THEN {missing} END" if owner else missing
+            f"CASE WHEN {self.names.key(_name(owner))} IS NULL THEN {missing} END" if owner else missing
         )
 
     def value(self, part: Expression, scope: Scope) -> str | None:
@@ -412,7 +462,7 @@ class _Cypher:
             case Value(value):
                 return _text(value) if isinstance(value, str) else str(value).lower()
             case Var(name):
-                return f"id({_name(name)})" if name in scope.edges else f"{_name(name)}.key"
+                return f"id({_name(name)})" if name in scope.edges else self.names.key(_name(name))
             case Attribute(variable, name):
                 return self.attribute(variable, name, scope)
             case Call(function, arguments):
@@ -473,6 +523,8 @@ def _test(left: str, comparison: str, right: str, kind: str) -> str:
 
 
 def _checked(value: str, check: Check) -> str:
+    if check.comparison == "matches":
+        return f"({value} =~ {_text(check.value)})"
     if check.kind == "text":
         return _test(value, check.comparison, _text(check.value), "text")
     return _test(value, check.comparison, f"date('{check.value}')" if check.kind == "day" else check.value, "")
@@ -499,15 +551,10 @@ def _call(function: str, arguments: list[str], kinds: list[str]) -> str:
     return f"{function}({first})"
 
 
-def _keys(constant: Constant) -> str:
-    if isinstance(constant, Named):
-        raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
-    return f"[{', '.join(map(_text, constant.keys))}]"
-
-
 def _name(name: str) -> str:
-    """Quote a name that is not a plain word."""
-    return name if name.isidentifier() and name.isascii() else "`" + name.replace("`", "``") + "`"
+    """Quote a name that is not a plain word, or that means something in Cypher."""
+    is_plain = name.isidentifier() and name.isascii() and name.lower() not in RESERVED
+    return name if is_plain else "`" + name.replace("`", "``") + "`"
 
 
 def _text(text: Any) -> str:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import NoReturn, TypeVar
 
-from clew.answering.queries.algebra.values import (
+from clew.core.errors import InputError
+from clew.core.query import (
     AGGREGATES,
     FUNCTIONS,
     WORDS,
@@ -38,7 +39,6 @@ from clew.answering.queries.algebra.values import (
     Var,
     Variable,
 )
-from clew.core.errors import InputError
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>"(?:[^"\\]|\\.)*")|`(?P<quoted>(?:[^`]|``)*)`"""
@@ -353,13 +353,15 @@ class _Parser:
         return options[0] if len(options) == 1 else Either(options)
 
     def compared(self, left: Expression) -> Formula:
-        for sign in ("<=", ">=", "!=", "<>", "=", "<", ">", "contains"):
+        for sign in ("<=", ">=", "!=", "<>", "=", "<", ">", "contains", "matches"):
             if self.takes(sign):
                 return Compare(left, "!=" if sign == "<>" else sign, self.expression())  # type: ignore[arg-type]
         for word in ("starts", "ends"):
             if self.takes(word, "with"):
                 return Compare(left, f"{word} with", self.expression())  # type: ignore[arg-type]
-        return self.fail("a comparison: =, !=, <, <=, >, >=, in, between, contains, starts with, ends with, is")
+        return self.fail(
+            "a comparison: =, !=, <, <=, >, >=, in, between, contains, starts with, ends with, matches, is"
+        )
 
     # Expressions
 

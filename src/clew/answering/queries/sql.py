@@ -11,9 +11,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from clew.answering.queries.algebra.kinds import Scope, comparable
-from clew.answering.queries.algebra.lowering import CannotPrintError, grouped, turned, without_ties
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries.kinds import Scope, comparable
+from clew.answering.queries.literals import Check, Checks, literal_checks
+from clew.answering.queries.lowering import CannotPrintError, grouped, turned, without_ties
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,
@@ -38,7 +39,6 @@ from clew.answering.queries.algebra.values import (
     Value,
     Var,
 )
-from clew.answering.queries.problem import Check, Checks, literal_checks
 from clew.core.schema import Schema
 
 NUMBER = "[-+]?[0-9][0-9,]*([.][0-9]+)?"
@@ -261,6 +261,8 @@ def _test(left: str, comparison: str, right: str, kind: str) -> str:
 
 
 def _checked(value: str, check: Check) -> str:
+    if check.comparison == "matches":
+        return f"regexp_full_match({value}, {_text(check.value)})"
     if check.kind == "text":
         return _test(f"lower({value})", check.comparison, _text(check.value), "text")
     return _test(value, check.comparison, f"DATE '{check.value}'" if check.kind == "day" else check.value, "")

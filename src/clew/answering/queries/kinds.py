@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from clew.answering.queries.algebra.values import (
+from clew.core.errors import SchemaError
+from clew.core.query import (
     Aggregate,
     AnyQuery,
     Attribute,
@@ -29,7 +30,6 @@ from clew.answering.queries.algebra.values import (
     names_used,
     walk,
 )
-from clew.core.errors import SchemaError
 from clew.core.schema import Schema
 
 NODE_TEXTS = ("name", "key", "type")
@@ -187,6 +187,9 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
     if {"node", "edge"} & {left, right}:
         if left != right or part.comparison not in ("=", "!=", "in"):
             raise SchemaError(f"{part} compares a {left} with a {right}: nodes compare by `is`, attributes by x.name")
+    elif part.comparison == "matches":
+        if left != "text" or not isinstance(part.right, Value):
+            raise SchemaError(f"{part} needs a text on its left and a regular expression in quotes on its right")
     elif not isinstance(part.right, Value) and not isinstance(part.left, Value):
         if "list" in (left, right):
             raise SchemaError(f"{part} compares a list with an expression: compare it with a literal")

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.queries.algebra import columns as arrays
-from clew.answering.queries.algebra.columns import Array, Column, Ids, Mask
-from clew.answering.queries.algebra.values import (
+from clew.answering.queries import columns as arrays
+from clew.answering.queries.columns import Array, Column, Ids, Mask
+from clew.core.errors import InputError, NotFoundError
+from clew.core.query import (
     Aggregate,
     All,
     AnyQuery,
@@ -47,7 +48,6 @@ from clew.answering.queries.algebra.values import (
     aggregates,
     names_used,
 )
-from clew.core.errors import InputError, NotFoundError
 from clew.core.types import Direction, NodeRef, NodeSet, Triple, distinct
 from clew.store.graph.protocol import Edges, KnowledgeBase
 
@@ -107,6 +107,25 @@ def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None) ->
     names, cells = run.query(query)
     shown = [run.shown(cell) for cell in cells]
     return Result(names, tuple(cells), list(zip(*shown, strict=True)))
+
+
+def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
+    """Return the nodes of the first column of a query."""
+    _, cells = _Run(kb, Limits()).query(query)
+    return NodeSet.of(cells[0].values[cells[0].present])
+
+
+def value_of(kb: KnowledgeBase, expression: Expression, variable: str, node: int) -> Any:
+    """Return the value of an expression about one node, or None if it is missing."""
+    run = _Run(kb, Limits())
+    table = Table(1, {variable: np.array([node], np.int32)})
+    return run.shown(run.evaluate(expression, table))[0]
+
+
+def satisfying(kb: KnowledgeBase, pattern: Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
+    """Return the nodes of a variable in the solutions of a pattern. With `among`, only these are tried."""
+    table = ONE if among is None else Table(len(among), {variable: among.array})
+    return NodeSet.of(_Run(kb, Limits()).extend(pattern, table, frozenset({variable})).columns[variable])
 
 
 def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 10) -> list[dict[str, NodeRef | Triple]]:

@@ -1,0 +1,150 @@
+"""Links the constants of a query to nodes. A constant may also stand for what lies below it in a hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Literal, TypeVar
+
+from clew.core.query import AnyQuery, Constant, Edge, Named, Nodes, Pattern, linked, rewrite
+from clew.core.schema import Relation, Schema, leads_down
+from clew.core.types import EMPTY, Direction, NodeSet, UnknownName
+from clew.store.graph.protocol import KnowledgeBase, Linked
+from clew.store.index.linking import LINKED as LIKELY
+from clew.store.index.linking import link_probability
+from clew.store.index.name_table import form_of
+from clew.store.index.protocol import Link, Names
+
+Unmatched = Literal["vector", "drop"]
+OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "any": "any"}
+AQuery = TypeVar("AQuery", bound=AnyQuery | Pattern)
+LINKED = 12
+"""Nodes that a name may stand for, the likeliest first."""
+CLOSE = 3
+"""Maximum number of close names that are shown for an unknown one."""
+NAMESAKES = 1000
+"""Nodes that one name stands for, if all of the likeliest bear just that one."""
+
+
+def below(relation: Relation) -> Direction:
+    """Return how edges are followed from a broader node to the narrower ones."""
+    return "out" if leads_down(relation.name) else "in"
+
+
+def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]:
+    """Return the transitive relations that begin or end at the nodes of one type, or of any, each once."""
+    rows = (row for row in schema.relations if row.transitive and type in (None, row.head, row.tail))
+    return tuple({row.name: row for row in rows}.values())
+
+
+def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
+    """Return the nodes themselves and all below them."""
+    return graph.closure(nodes, relation.name, below(relation))
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """The nodes a constant stands for, how they were found, and which others it may mean."""
+
+    constant: Named
+    links: tuple[Link, ...]
+    """The nodes it stands for."""
+    alternatives: tuple[Link, ...] = ()
+
+    @property
+    def nodes(self) -> NodeSet:
+        """The nodes as a set."""
+        return NodeSet.of([link.node for link in self.links]) if self.links else EMPTY
+
+
+Groundings = Mapping[Named, Grounding]
+
+
+def ground(constants: Iterable[Named], names: Names, *, unmatched: Unmatched = "drop") -> Groundings:
+    """Exact names first, then likely ones of like spelling, both of the stated type; then exact names of other types.
+
+    A constant without any stands for nothing or, with `unmatched="vector"`, for the nearest node by meaning.
+    Deviation from the paper: an alias of several nodes stands for all of them.
+    """
+    return {constant: _ground(constant, names, unmatched) for constant in constants}
+
+
+def _ground(constant: Named, names: Names, unmatched: Unmatched) -> Grounding:
+    look_up = names.link if unmatched == "vector" else names.spelled
+    inside = look_up(constant.text, type=constant.type, k=LINKED)
+    if len(inside) == LINKED and all(link.how == "exact" for link in inside):
+        inside = look_up(constant.text, type=constant.type, k=NAMESAKES)
+    exact = [link for link in inside if link.how == "exact"]
+    is_likely = not exact and link_probability(constant.text, inside) >= LIKELY
+    if not exact and not is_likely and constant.type is not None:
+        exact = [link for link in names.spelled(constant.text, k=NAMESAKES) if link.how == "exact"]
+    spelled = [link for link in exact if link.score == 1.0]
+    exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
+    if exact:
+        return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
+    nearest = inside[:1] if unmatched == "vector" else ()
+    same = [link for link in inside if is_likely and form_of(link.alias) == form_of(inside[0].alias)]
+    chosen = tuple(same) or tuple(nearest)
+    return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
+
+
+def unknown_names(constants: Iterable[Named], names: Names) -> tuple[UnknownName, ...]:
+    """Return the constants that stand for nothing in the base."""
+    inexact = [one for one in constants if not any(link.how == "exact" for link in names.spelled(one.text, k=1))]
+    lacking = [one for one in (_ground(constant, names, "drop") for constant in inexact) if not one.links]
+    near = [[link.alias for link in one.alternatives] for one in lacking]
+    return tuple(
+        UnknownName(one.constant.text, tuple(dict.fromkeys(close))[:CLOSE])
+        for one, close in zip(lacking, near, strict=True)
+    )
+
+
+def widened(groundings: Groundings, size: int, constants: Collection[Named]) -> Groundings:
+    """Let the given constants stand for their `size` best nodes, or for all exact ones if they are more."""
+    wider: dict[Named, Grounding] = {}
+    for constant, grounding in groundings.items():
+        missing = max(0, size - len(grounding.links)) if constant in constants else 0
+        more, rest = grounding.alternatives[:missing], grounding.alternatives[missing:]
+        wider[constant] = Grounding(constant, (*grounding.links, *more), rest)
+    return wider
+
+
+def link(query: AQuery, groundings: Groundings, kb: KnowledgeBase, *, kinds: bool) -> AQuery:
+    """Return the query with nodes for its constants and, with `kinds`, with what lies below them in a hierarchy."""
+    wide = with_kinds(query, kb.schema) if kinds else query
+    return linked(wide, lambda one: keys_of(kb, groundings[one].nodes).keys)
+
+
+def keys_of(kb: KnowledgeBase, nodes: NodeSet) -> Nodes:
+    """Return nodes as a constant of a query."""
+    return Nodes(tuple(ref.key for ref in kb.refs(nodes.array)))
+
+
+def with_kinds(query: AQuery, schema: Schema) -> AQuery:
+    """Let constants stand for what lies below them in a hierarchy, and follow its edges from them all the way."""
+    rows = {row.name: row for row in hierarchies(schema)}
+    numbers = count()
+
+    def wider(end: str | Constant, edges: list[Edge]) -> str | Constant:
+        """Return what stands for an end: for a constant, a variable below it in each hierarchy after the other."""
+        for row in hierarchies(schema, end.type) if isinstance(end, Named) else ():
+            lower = f"kind{next(numbers)}"
+            head, tail = (lower, end) if below(row) == "in" else (end, lower)
+            edges.append(Edge(head, row.name, tail, least=0, most=None))
+            end = lower
+        return end
+
+    def changed(part: Any) -> Any:
+        if not isinstance(part, Pattern):
+            return part
+        edges: list[Edge] = []
+        for edge in part.edges:
+            if edge.relation in rows and edge.is_single and edge.name is None and len(edge.variables) < 2:
+                edges.append(replace(edge, most=None))
+                continue
+            head, tail = wider(edge.head, edges), wider(edge.tail, edges)
+            edges.append(replace(edge, head=head, tail=tail))
+        return replace(part, edges=tuple(edges))
+
+    return rewrite(query, changed) if rows else query

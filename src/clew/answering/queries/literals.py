@@ -1,0 +1,129 @@
+"""Literals of queries: what a value compares with, by its kind, as the simple comparisons that every database has."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[t ].*)?)?)?")
+"""A year, a month or a day; a time after it is left out."""
+WHOLE = 1 << 53
+"""Below this a floating-point number without a fraction is one whole number and no other."""
+
+
+def as_text(wanted: Any) -> str:
+    """What is wanted of words, in lower case."""
+    whole = isinstance(wanted, float) and wanted.is_integer() and abs(wanted) < WHOLE
+    return str(int(wanted) if whole else wanted).lower()
+
+
+def as_truth(wanted: Any) -> bool | None:
+    """What is wanted of a truth value; None where it says neither."""
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(as_text(wanted))
+
+
+def as_number(wanted: Any) -> int | float | None:
+    """What is wanted of a number, whole where it is; None where it is none."""
+    try:
+        number = float(str(wanted))
+    except ValueError:
+        return None
+    if not math.isfinite(number):
+        return None
+    return wanted if isinstance(wanted, int) else int(number) if number.is_integer() and abs(number) < WHOLE else number
+
+
+def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
+    """The first and the last day of a wanted date: of a year or a month all its days; None where it is no date."""
+    given = DATE.fullmatch(wanted.isoformat() if isinstance(wanted, datetime.date) else as_text(wanted))
+    if given is None:
+        return None
+    year, month, day = (None if part is None else int(part) for part in given.groups())
+    try:
+        first = datetime.date(year or 0, month or 1, day or 1)
+        after = datetime.date(first.year + 1, 1, 1) if month is None else first + datetime.timedelta(days=1)
+        if month is not None and day is None:
+            after = (first + datetime.timedelta(days=31)).replace(day=1)
+    except (ValueError, OverflowError):
+        return None
+    return first, after - datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison with a value, which is written as it stands unless it is a text or a day."""
+
+    kind: Literal["text", "plain", "day"]
+    comparison: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """Comparisons of which all must hold, or any; without any, a value is enough where `all`, and nothing where not."""
+
+    tests: tuple[Check, ...] = ()
+    all: bool = True
+
+    def joiner(self, both: str, either: str) -> str:
+        """The word between the comparisons."""
+        return f" {both} " if self.all else f" {either} "
+
+
+NEVER = Checks((), all=False)
+PARTIAL = ("contains", "starts with", "ends with")
+"""Comparisons with a part of a text."""
+
+
+def literal_checks(kind: str, comparison: str, value: Any) -> Checks:
+    """Simple comparisons that decide whether a value of a kind compares with a literal as required."""
+    if kind == "text" and comparison in PARTIAL and not as_text(value):
+        return Checks()  # every text has an empty part, which not every database knows
+    if comparison == "matches":
+        return Checks((Check("text", comparison, str(value)),)) if kind == "text" else NEVER
+    if kind in ("text", "list"):
+        return Checks((Check("text", comparison, as_text(value)),))
+    comparison = "=" if comparison in PARTIAL else comparison
+    if kind == "boolean":
+        truth = as_truth(value)
+        if truth is None or comparison not in ("=", "!="):
+            return NEVER
+        return Checks((Check("plain", comparison, "true" if truth else "false"),))
+    if kind == "date":
+        days = as_days(value)
+        return NEVER if days is None else _days(comparison, *days)
+    number = as_number(value) if kind in ("integer", "number") else None
+    if number is None:
+        return NEVER
+    if isinstance(number, float) and kind == "integer":
+        return _whole(comparison, number)
+    shown = repr(number).replace("e+", "e")
+    return Checks((Check("plain", comparison, shown if isinstance(number, int) or "e" in shown else f"{shown}e0"),))
+
+
+def _whole(comparison: str, number: float) -> Checks:
+    """Whole numbers beside a broken one: not every database compares the two as numbers."""
+    if comparison in ("=", "!="):
+        return NEVER if comparison == "=" else Checks()
+    nearest = math.floor(number) if comparison in (">", "<=") else math.ceil(number)
+    return Checks((Check("plain", comparison, str(nearest)),))
+
+
+def _days(comparison: str, first: datetime.date, last: datetime.date) -> Checks:
+    begin, after = first.isoformat(), (last + datetime.timedelta(days=1)).isoformat()
+    match comparison:
+        case "=":
+            return Checks((Check("day", ">=", begin), Check("day", "<", after)))
+        case "!=":
+            return Checks((Check("day", "<", begin), Check("day", ">=", after)), all=False)
+        case "<":
+            return Checks((Check("day", "<", begin),))
+        case "<=":
+            return Checks((Check("day", "<", after),))
+        case ">":
+            return Checks((Check("day", ">=", after),))
+        case _:
+            return Checks((Check("day", ">=", begin),))

@@ -1,0 +1,649 @@
+"""A query in plain words: "huts opened before 1920", "the five rivers with the highest length".
+
+Relations are said by their display and inverse texts, attributes by their unit and by what they tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from clew.answering.queries.attributes import (
+    attribute_words,
+    conditions_in_words,
+    is_countable,
+    is_participle,
+    value_in_words,
+)
+from clew.answering.queries.kinds import Scope
+from clew.answering.queries.linking import below
+from clew.answering.queries.verbs import of_many, verb_of, without_kind
+from clew.core.nouns import plural, singular
+from clew.core.query import (
+    Aggregate,
+    All,
+    AnyQuery,
+    Attribute,
+    Call,
+    Combined,
+    Compare,
+    Constant,
+    Edge,
+    Either,
+    Exists,
+    Expression,
+    Formula,
+    Missing,
+    Named,
+    Nodes,
+    Not,
+    Order,
+    Pattern,
+    Query,
+    Subquery,
+    Value,
+    Var,
+    aggregates,
+    names_used,
+)
+from clew.core.schema import Relation, Schema, words_of
+
+SIGNS = {"=": "is", "!=": "is not", "<": "is less than", "<=": "is at most", ">": "is more than", ">=": "is at least"}
+SIGNS |= {"contains": "contains", "starts with": "starts with", "ends with": "ends with", "in": "is one of"}
+SIGNS |= {"matches": "matches"}
+COUNTS = {"=": "exactly", "!=": "not exactly", "<": "fewer than", "<=": "at most", ">": "more than", ">=": "at least"}
+FUNCTIONS = {"sum": "total", "avg": "average", "min": "lowest", "max": "highest"}
+OPERATORS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+MAX_NAMES = 3
+"""Maximum number of nodes of a constant that are named. Others are counted."""
+
+
+def words(query: AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> str:
+    """Return the query as a phrase without a full stop. `name` gives the name of a node by its key."""
+    return Words(schema, name).query(query)
+
+
+def kind_in_words(schema: Schema, type: str | None) -> str:
+    """Return what one thing of a type is called."""
+    named = next((one for one in schema.node_types if one.name == type), None)
+    return "thing" if type is None else words_of(singular((named.display if named else "") or type))
+
+
+def counted_in_words(schema: Schema, counted: Aggregate, amount: int) -> str:
+    """Return what an aggregate over a pattern counts: what an edge leads to, if that is of one type."""
+    variable = counted.argument.name if isinstance(counted.argument, Var) else ""
+    pattern = counted.over or Pattern()
+    edge = next((edge for edge in pattern.edges if variable in edge.variables), None)
+    rows = schema.relation_rows(edge.relation) if edge and edge.relation else ()
+    ends = {row.tail if edge and edge.tail == variable else row.head for row in rows}
+    ends = {kind for kind in (pattern.types.get(variable),) if kind} or ends
+    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else words_of(edge.relation or "") if edge else "thing"
+    return kind if amount == 1 else plural(kind)
+
+
+def asked_of(schema: Schema, row: Relation, name: str) -> str:
+    """Return how people ask for the many heads of a relation's edges to a named node: "have Polydactyly"."""
+    verb, noun = _verb(schema, row.display or row.name, row.tail)
+    return f"{verb} {name}{noun}"
+
+
+def hierarchy_in_words(rows: Sequence[tuple[Relation, bool]], *, many: bool = False) -> str:
+    """Return what a name stands for besides itself, by hierarchies and whether they are followed upward."""
+    it = "these" if many else "it"
+    said: dict[str, None] = {}
+    for row, upward in rows:
+        words = words_of(row.display or row.name)
+        if "part" in words.split() or "parts" in words.split():
+            told = f"what {it} is part of" if upward else f"a part of {it}"
+        elif words.endswith((" in", " within", " at", " on")):
+            told = f"what {it} is in" if upward else f"a place {words.split()[-1]} {it}"
+        elif {"a", "kind", "subclass", "class", "type", "subtype", "broader", "narrower"} & {*words.split()}:
+            told = f"what {it} is a kind of" if upward else f"a kind of {it}"
+        else:
+            told = f"anything {'above' if upward else 'below'} {it}"
+        said[told] = None
+    return " or ".join(said)
+
+
+def _verb(
+    schema: Schema, label: str, other: str | None, *, negated: bool = False, one: bool = False
+) -> tuple[str, str]:
+    """Return what things do with something of another type, and what stands behind its name: "have … as director"."""
+    kind = kind_in_words(schema, other)
+    bare = without_kind(label, kind)
+    _, rest, form = verb_of(bare)
+    if form == "noun" and rest.strip() not in (kind, plural(kind)):
+        return of_many("has", negated=negated, one=one), f" as{rest}"
+    if form == "noun":  # called like what it leads to: "have the origin Japan"
+        return f"{of_many('has', negated=negated, one=one)} the{rest}", ""
+    return of_many(bare, negated=negated, one=one), ""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What something does with something else. It is inactive if the other one does it."""
+
+    verb: str
+    other: str
+    is_long: bool = False
+    is_active: bool = True
+
+
+class Words:
+    """Puts queries over a schema into words. `name` gives the name of a node by its key."""
+
+    def __init__(self, schema: Schema, name: Callable[[str], str] = str) -> None:
+        self.schema, self.name = schema, name
+
+    def query(self, query: AnyQuery) -> str:
+        """Return a query as a phrase."""
+        if isinstance(query, Combined):
+            joint = {"union": "or", "intersect": "that are also among", "except": "but not"}[query.operation]
+            return f"{self.query(query.left)}, {joint} {self.query(query.right)}"
+        return self.phrase(query.pattern).query(query)
+
+    def phrase(self, pattern: Pattern) -> Phrase:
+        """Return the words for a pattern."""
+        return Phrase(self, pattern, Scope(self.schema))
+
+    def kind(self, type: str | None, *, one: bool = False) -> str:
+        """Return what one thing or many of a type are called."""
+        kind = kind_in_words(self.schema, type)
+        return kind if one else plural(kind)
+
+    def names(self, constant: Constant) -> list[str]:
+        """Return the names of a constant. Of many nodes the first are named, and the others are counted."""
+        if isinstance(constant, Named):
+            return [constant.text]
+        names = list(dict.fromkeys(map(self.name, constant.keys[: MAX_NAMES + 1])))
+        if len(constant.keys) > MAX_NAMES and len(names) > 1:
+            names = [*names[:MAX_NAMES], f"{len(constant.keys) - MAX_NAMES:,} more"]
+        return names
+
+    def constant(self, constant: Constant, word: str = "or") -> str:
+        """Return the names of a constant in a row."""
+        return listed(self.names(constant), word)
+
+    def best(self, order: Order, *, one: bool = False) -> str:
+        """Return what those do that have the most or the least: "have the most beds", "were opened first"."""
+        have, be, most = "has" if one else "have", "is" if one else "are", "most" if order.descending else "fewest"
+        expression = order.expression
+        if isinstance(expression, Call) and expression.function == "number":
+            expression = expression.arguments[0]
+        if isinstance(expression, Attribute):
+            label, unit = attribute_words(expression.name)
+            kind = self.schema.attribute_types.get(expression.name)
+            if is_participle(label, kind):
+                return f"{'was' if one else 'were'} {label} {'last' if order.descending else 'first'}"
+            if is_countable(label) and kind in ("integer", "number") and not unit:
+                return f"{have} the {most} {label}"
+            ends = ("latest", "earliest") if kind == "date" else ("highest", "lowest")
+            return f"{have} the {ends[not order.descending]} {label}"
+        edge = expression.over.edges[0] if isinstance(expression, Aggregate) and expression.over else None
+        if edge is None or edge.relation is None or not isinstance(expression, Aggregate):
+            return f"{have} the {most} connections"
+        row = self.schema.relation_rows(edge.relation)[0]
+        counted = expression.argument.name if isinstance(expression.argument, Var) else ""
+        is_head = edge.tail == counted
+        of = expression.over.types.get(counted) if expression.over else None
+        label, kinds = row.display or row.name, counted_in_words(self.schema, expression, 2)
+        first, rest, form = verb_of(without_kind(label, singular(kinds)))
+        if is_head and (form == "noun" or (first == "has" and rest)):
+            return f"{have} the {most} {plural(rest.strip())}"
+        own, other = (row.head, row.tail) if is_head else (row.tail, row.head)
+        if is_head or row.inverse:
+            said, _ = _verb(self.schema, label if is_head else row.inverse, of or other, one=one)
+            return f"{said} the {most} {kinds}"
+        if form == "noun" or (first == "has" and rest):
+            return f"{be}{rest} of the {most} {kinds}"
+        if form == "be" and rest.endswith((" in", " at", " of", " within")):
+            return f"{have} the {most} {kinds}"
+        verb = of_many(without_kind(label, kind_in_words(self.schema, own)))
+        return f"{be} the one{'' if one else 's'} that the {most} {kinds} {verb}"
+
+
+class Phrase:
+    """The words for one pattern. Each edge is told once, at the variable from which it is reached first."""
+
+    def __init__(self, words: Words, pattern: Pattern, outer: Scope) -> None:
+        self.words, self.pattern, self.outer = words, pattern, outer
+        self.scope = outer.inside(pattern)
+        self.edges, self.where = list(pattern.edges), list(pattern.where)
+        self.seen: set[str] = set(outer.types)
+        self.constants: set[str | Constant] = {end for edge in self.edges for end in (edge.head, edge.tail)}
+        self.constants -= set(pattern.types)
+        self.tells_kinds = True
+        """Whether to say that a name stands for what lies below it, too."""
+
+    # Queries
+
+    def query(self, query: Query) -> str:
+        """Return a query with this pattern as a phrase."""
+        roots = self.roots(query)
+        shown = [column.expression for column in query.columns]
+        if query.is_grouped and query.group:
+            return self.grouped(query, roots)
+        if not roots:
+            return " and ".join(self.value(part) for part in shown)
+        root = roots[0]
+        described = self.described(root)
+        if query.order and query.first is not None:
+            described = self.chosen(query, described, root)
+        elif query.first is not None:
+            described = f"{_number(query.first)} {described}"
+        elif query.order:
+            described += f", sorted by {listed(map(self.sorting, query.order), 'and')}"
+        described += f", after the first {_number(query.skip)}" if query.skip else ""
+        if shown == [Var(root)]:
+            return described
+        return f"{self.columns(shown, root)} of {described}"
+
+    def roots(self, query: Query) -> list[str]:
+        """Return the variables that a query is about, the most important first."""
+        used = [name for part in (*query.group, *query.outputs) for name in _names(part)]
+        return list(dict.fromkeys(name for name in (*used, *self.pattern.types) if name in self.scope.types))
+
+    def columns(self, shown: list[Expression], root: str) -> str:
+        """Return what is shown: attributes, nodes and aggregates."""
+        number = [Aggregate("count"), Aggregate("count", Var(root)), Aggregate("count", Var(root), True)]
+        parts = []
+        for part in shown:
+            if part in number:
+                parts.append("the number")
+            elif isinstance(part, Attribute) and part.variable == root:
+                parts.append(f"the {attribute_words(part.name)[0]}")
+            elif (
+                isinstance(part, Aggregate) and isinstance(part.argument, Attribute) and part.argument.variable == root
+            ):
+                parts.append(self.aggregate(part, words_of(part.argument.name)))
+            elif part == Var(root):
+                parts.append("the names" if len(shown) > 1 else "those")
+            else:
+                parts.append(self.value(part))
+        return listed(parts, "and")
+
+    def chosen(self, query: Query, described: str, root: str) -> str:
+        """Return the first rows of an order: "the five rivers with the highest length"."""
+        best, few = " and ".join(map(self.extreme, query.order)), _number(query.first or 0)
+        many = self.noun(root)
+        if query.first != 1:
+            return f"the {few} {described} {best}" if described == many else f"of {described}, the {few} {best}"
+        return f"the {self.noun(root, one=True)} {best}" if described == many else f"of {described}, the one {best}"
+
+    def grouped(self, query: Query, roots: list[str]) -> str:
+        """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
+        keys = [key for key in query.group if isinstance(key, Var) and key.name in self.scope.types]
+        shown = [column.expression for column in query.columns]
+        told = [self.value(part) for part in shown if aggregates(part)]
+        values = [_bare(self.value(key)) for key in query.group if key not in keys]
+        root = keys[0].name if keys else roots[0]
+        is_simple = not self.pattern.where and all(len(edge.variables) == 2 for edge in self.pattern.edges)
+        place = self.described(root)
+        with_values = f", with {listed(told, 'and')}" if told else ""
+        if query.order and query.first is not None:
+            if keys:
+                place = self.noun(root) if is_simple else place
+                return self.chosen(query, place, root) + with_values + self.having(query)
+            few = "" if query.first == 1 else f"{_number(query.first)} "
+            by = query.order[0]
+            if isinstance(by.expression, Aggregate) and by.expression.function == "count":
+                value = words_of(query.group[0].name) if isinstance(query.group[0], Attribute) else values[0]
+                common = "most common" if by.descending else "rarest"
+                return f"the {few}{common} {value} of {place}" + with_values + self.having(query)
+            return f"the {few}{listed(values, 'and')} {self.extreme(by)}, of {place}" + self.having(query)
+        each = listed([*(self.noun(key.name, one=True) for key in keys), *values], "and")
+        text = f"{listed(told, 'and')} for each {each}" if told else f"each {each}"
+        text += "" if is_simple else f", of {place}"
+        text += self.having(query)
+        return text + (f", sorted by {listed(map(self.sorting, query.order), 'and')}" if query.order else "")
+
+    def having(self, query: Query) -> str:
+        """Return the conditions on groups."""
+        texts = []
+        for part in query.having:
+            match part:
+                case Compare(Aggregate("count") as counted, sign, Value() as value):
+                    texts.append(f"with {COUNTS[sign]} {self.value(value)} {self.counted(counted)}")
+                case _:
+                    texts.append(f"where {self.formula(part)}")
+        return f" {' and '.join(texts)}" if texts else ""
+
+    def extreme(self, order: Order) -> str:
+        """Return what the first rows have most or least of."""
+        expression, descending = order.expression, order.descending
+        if isinstance(expression, Aggregate) and expression.function == "count":
+            return f"with the {'most' if descending else 'fewest'} {self.counted(expression)}"
+        is_date = self.scope.kind(expression) == "date"
+        most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
+        value = attribute_words(expression.name)[0] if isinstance(expression, Attribute) else self.value(expression)
+        return f"with the {most if descending else least} {value.removeprefix('the ')}"
+
+    def sorting(self, order: Order) -> str:
+        """Return an order key."""
+        expression = order.expression
+        value = words_of(expression.name) if isinstance(expression, Attribute) else self.value(expression)
+        return f"{value}{' from the highest down' if order.descending else ''}"
+
+    # Things
+
+    def noun(self, name: str, *, one: bool = False) -> str:
+        """Return what one thing or many of a variable are called."""
+        return self.words.kind(self.scope.types.get(name), one=one)
+
+    def sentence(self, name: str, *, one: bool) -> str:
+        """Return what stands behind a number: "diseases have X", or "huts opened before 1920"."""
+        again = Phrase(self.words, self.pattern, self.outer)
+        predicate = again.described(name, one=one, finite=True)
+        own = [part for part in self.own(name) if self.absence(part, name, one=one) is None]
+        is_noun = bool(self.limits(own, name)) or predicate.startswith("that ")
+        return self.described(name, one=one) if is_noun else f"{self.noun(name, one=one)} {predicate}".strip()
+
+    def described(self, name: str, *, one: bool = False, finite: bool = False) -> str:
+        """Return a variable by its type, and all that is required of it and of what it leads to.
+
+        If `finite`, return only what things of that type do: "have X", "were opened before 1920".
+        """
+        self.seen.add(name)
+        own = self.own(name)
+        self.where = [part for part in self.where if part not in own]
+        clauses: list[Clause] = []
+        while edge := next((edge for edge in self.edges if name in edge.variables), None):
+            self.edges.remove(edge)
+            clauses.append(self.clause(edge, name, self.other(edge, name), one=one))
+        absent = [(part, clause) for part in own if (clause := self.absence(part, name, one=one)) is not None]
+        clauses += [clause for _, clause in absent]
+        clauses.sort(key=lambda clause: clause.is_long)  # what ends in a name first: the rest could be its own
+        limits = self.limits([part for part in own if all(part is not other for other, _ in absent)], name)
+        verbs = []
+        for (verb, is_active), same in groupby(clauses, key=lambda clause: (clause.verb, clause.is_active)):
+            others = [clause.other for clause in same]
+            told = f"{verb} {(' or ' if ' not ' in f' {verb} ' else ' and ').join(others)}".strip()
+            verbs += [told] if is_active else [f"{other} {verb}" for other in others]
+        rest = [part for part in self.where if names_used(part) & self.pattern.bound <= self.seen | {*self.scope.edges}]
+        self.where = [part for part in self.where if part not in rest]
+        behind = [f"where {self.formula(part)}" for part in rest]
+        if finite and all(clause.is_active for clause in clauses):
+            return " ".join([" and ".join([*(_finite(limit, one=one) for limit in limits), *verbs]), *behind])
+        whole, be = " and ".join(verbs), "is " if one else "are "
+        is_short = len(verbs) == 1 and not limits and whole.startswith(be)
+        is_short = is_short and not whole.removeprefix(be).startswith(("not ", "a ", "an ", "the "))
+        done = [whole.removeprefix(be) if is_short else f"that {whole}"] if verbs else []
+        kind = [] if finite else [self.noun(name, one=one)]
+        return " ".join([*kind, " and ".join(limits), *done, *behind]).replace("  ", " ").strip()
+
+    def own(self, name: str) -> list[Formula]:
+        """Return the conditions on one variable alone."""
+        names = {*self.scope.types, *self.scope.edges}
+        return [part for part in self.where if names_used(part) & names == {name}]
+
+    def limits(self, formulas: Sequence[Formula], name: str) -> list[str]:
+        """Return what is required of a variable by itself. It comes before its edges: there it would be unclear."""
+        plain: list[Compare] = []
+        first: list[str] = []
+        last: list[str] = []
+        for part in formulas:
+            for inner in part.parts if isinstance(part, All) else (part,):
+                match inner:
+                    case Compare(Attribute(owner), "=" | "!=" | "<" | "<=" | ">" | ">=" | "contains", Value()) if (
+                        owner == name
+                    ):
+                        plain.append(inner)
+                    case Compare(Var(owner), "=", Named() | Nodes() as constant) if owner == name:
+                        first.append(f"among {self.words.constant(constant, 'and')}")
+                    case Compare(Var(owner), "!=", Named() | Nodes() as constant) if owner == name:
+                        last.append(f"other than {self.words.constant(constant, 'and')}")
+                    case _:
+                        last.append(self.condition(inner, name))
+        return [*first, *conditions_in_words(plain, self.words.schema), *last]
+
+    def other(self, edge: Edge, start: str) -> str:
+        """Return what lies at the other end of an edge."""
+        end = edge.tail if edge.head == start else edge.head
+        found = self.named(end)
+        if found is not None:
+            named, more = self.words.constant(found[0]), self.kinds(edge, start, *found)
+            return f"{named} or {more}" if more and self.tells_kinds else named
+        assert isinstance(end, str)
+        if end in self.seen:
+            return f"the same {self.noun(end, one=True)}"
+        return self.described(end)
+
+    def kinds(self, edge: Edge, start: str, constant: Constant, rows: list[tuple[Relation, bool]]) -> str:
+        """Return what a constant at the end of an edge stands for besides itself.
+
+        That is nothing for "a kind of it", of which all kinds are kinds anyway.
+        """
+        rows = [*rows, *self.followed(edge, start)]
+        more = hierarchy_in_words(rows, many=len(self.words.names(constant)) > 1)
+        return "" if "kind" in more and rows[0][0].name == edge.relation else more
+
+    def hierarchies(self, name: str) -> str:
+        """Return what the first constant that stands for more than itself stands for."""
+        for edge in self.pattern.edges:
+            for end, start in ((edge.head, edge.tail), (edge.tail, edge.head)):
+                found = self.named(end) if edge.least and isinstance(start, str) else None
+                if found is not None and (more := self.kinds(edge, start if isinstance(start, str) else name, *found)):
+                    return more
+        return ""
+
+    def named(self, end: str | Constant) -> tuple[Constant, list[tuple[Relation, bool]]] | None:
+        """Return the constant that an end is or lies below, and by which hierarchies, or None if it is none."""
+        if not isinstance(end, str):
+            return end, []
+        for part in self.where:
+            match part:
+                case Compare(Var(name), "=", Named() | Nodes() as constant) if name == end and name not in self.seen:
+                    self.where.remove(part)
+                    self.seen.add(end)
+                    self.constants.add(end)
+                    return constant, []
+        for edge in self.edges:
+            if edge.least == 0 and edge.most is None and edge.relation and end in edge.variables:
+                upper = edge.tail if edge.head == end else edge.head
+                self.edges.remove(edge)
+                found = self.named(upper)
+                if found is None:
+                    self.edges.append(edge)
+                    return None
+                self.constants.add(end)
+                row = self.words.schema.relation_rows(edge.relation)[0]
+                return found[0], [*found[1], (row, (below(row) == "in") != (edge.head == end))]
+        return None
+
+    def followed(self, edge: Edge, start: str) -> list[tuple[Relation, bool]]:
+        """Return the hierarchy that an edge follows all the way, and whether upward."""
+        if edge.is_single or edge.least != 1 or edge.relation is None or edge.most is not None:
+            return []
+        row = self.words.schema.relation_rows(edge.relation)[0]
+        return [(row, (below(row) == "in") != (edge.head == start))] if row.transitive else []
+
+    def clause(self, edge: Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> Clause:
+        """Return what things of one kind do with another: "treat X", "do not treat X", "X treats"."""
+        are = f"{'is' if one else 'are'}{' not' if negated else ''}"
+        is_named = not all(isinstance(end, str) and end not in self.constants for end in (edge.head, edge.tail))
+        is_long = not is_named
+        if not edge.is_single and not self.followed(edge, name):
+            other = f"{other} directly or through others"
+        if edge.relation is None:
+            return Clause(f"{are} connected with", other, is_long)
+        schema, row = self.words.schema, self.words.schema.relation_rows(edge.relation)[0]
+        verb = row.display or row.name
+        if not edge.directed:
+            return Clause(f"{are} connected with", f"{other} by “{words_of(verb)}”", is_long)
+        if edge.head == name or row.inverse:
+            label, end = (verb, row.tail) if edge.head == name else (row.inverse, row.head)
+            said, noun = _verb(schema, label, end, negated=negated, one=one)
+            return Clause(said, f"{other}{noun}", is_long)
+        first, rest, form = verb_of(verb)
+        if plural(words_of(verb)) == self.words.kind(row.tail):  # a relation that is called like what it leads to
+            called = words_of(verb) if one else plural(words_of(verb))
+            return Clause(f"{are}{' a' if one else ''} {called} of", other, is_long)
+        if form == "noun" or (first == "has" and rest):
+            return Clause(f"{are}{rest} of", other, is_long)
+        if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
+            return Clause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # to be said last
+        said = of_many(without_kind(verb, kind_in_words(schema, row.tail)), negated=negated and is_named, one=is_named)
+        return Clause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
+
+    # Conditions
+
+    def absence(self, part: Formula, name: str, *, one: bool) -> Clause | None:
+        """Return a denied or required sub-pattern that begins with an edge of the variable, or None for all else."""
+        match part:
+            case Not(Exists(pattern)):
+                negated = True
+            case Exists(pattern):
+                negated = False
+            case _:
+                return None
+        inner = Phrase(self.words, pattern, self.scope)
+        start = next((edge for edge in inner.edges if name in edge.variables), None)
+        if start is None:
+            return None
+        inner.edges.remove(start)
+        inner.seen = {name}
+        found = inner.clause(start, name, inner.other(start, name), negated=negated, one=one)
+        more = [edge for edge in inner.edges if name in edge.variables]
+        if not more:
+            return found
+        told = [
+            f"{one.verb} {one.other}" for one in (inner.clause(edge, name, inner.other(edge, name)) for edge in more)
+        ]
+        return Clause(found.verb, " and ".join([found.other, *told]), is_long=True, is_active=found.is_active)
+
+    def condition(self, part: Formula, name: str) -> str:
+        """Return a condition after the noun that it is about."""
+        match part:
+            case Compare(Attribute(owner, attribute), sign, right) if owner == name:
+                return f"whose {attribute_words(attribute)[0]} {SIGNS[sign]} {self.value(right)}"
+            case Compare(Aggregate("count", _, _, Pattern()) as counted, sign, Value() as value):
+                return f"with {COUNTS[sign]} {self.value(value)} {self.counted(counted)}"
+            case Compare(Var(owner), sign, right) if owner == name:
+                return f"{'among' if sign in ('=', 'in') else 'other than'} {self.value(right)}"
+            case Missing(Attribute(owner, attribute)) if owner == name:
+                return f"without a known {words_of(attribute)}"
+            case Not(Missing(Attribute(owner, attribute))) if owner == name:
+                return f"with a known {words_of(attribute)}"
+            case Exists(pattern) | Not(Exists(pattern)):
+                clause = self.absence(part, name, one=False)
+                if clause is None:
+                    there = "are no" if isinstance(part, Not) else "are"
+                    return f"where there {there} {Phrase(self.words, pattern, self.scope).whole()}"
+                return (
+                    f"that {clause.verb} {clause.other}" if clause.is_active else f"that {clause.other} {clause.verb}"
+                )
+            case Either(parts) if (values := _values(parts)) is not None:
+                first = parts[0]
+                assert isinstance(first, Compare)
+                if isinstance(first.left, Var):
+                    return f"among {listed(map(self.value, values), 'and')}"
+                left = first.left
+                label = words_of(left.name) if isinstance(left, Attribute) else _bare(self.value(left))
+                return f"whose {label} is {listed(map(self.value, values), 'or')}"
+            case Either(parts):
+                return " or ".join(self.condition(one, name) for one in parts)
+        return f"where {self.formula(part)}"
+
+    def whole(self) -> str:
+        """Return the new variables of a pattern with all that is required of them."""
+        new = [name for name in self.pattern.types if name not in self.outer.types]
+        return listed((self.described(name) for name in new if name not in self.seen), "and")
+
+    def formula(self, formula: Formula) -> str:
+        """Return a formula as a sentence."""
+        match formula:
+            case All(parts):
+                return " and ".join(map(self.formula, parts))
+            case Either(parts):
+                return " or ".join(map(self.formula, parts))
+            case Not(Missing(expression)):
+                return f"{self.value(expression)} is known"
+            case Not(part):
+                return f"it is not so that {self.formula(part)}"
+            case Missing(expression):
+                return f"{self.value(expression)} is not known"
+            case Exists(pattern):
+                return f"there are {Phrase(self.words, pattern, self.scope).whole() or 'such connections'}"
+            case Compare(left, sign, right):
+                return f"{self.value(left)} {SIGNS[sign]} {self.value(right)}"
+
+    # Values
+
+    def counted(self, part: Aggregate) -> str:
+        """Return what an aggregate counts."""
+        if part.over is not None:
+            new = [name for name in part.over.types if name not in self.scope.types]
+            return Phrase(self.words, part.over, self.scope).noun(new[0]) if new else "connections"
+        if isinstance(part.argument, Var) and part.argument.name in self.scope.types:
+            return self.noun(part.argument.name)
+        if isinstance(part.argument, Attribute):
+            return f"{'different ' if part.distinct else ''}{plural(words_of(part.argument.name))}"
+        return "connections" if len(self.scope.types) != 1 else self.noun(next(iter(self.scope.types)))
+
+    def aggregate(self, part: Aggregate, value: str) -> str:
+        """Return an aggregate of a value."""
+        if part.function == "count":
+            return f"the number of {self.counted(part)}"
+        return f"the {FUNCTIONS[part.function]} {value}"
+
+    def value(self, part: Expression) -> str:
+        """Return an expression as a noun."""
+        match part:
+            case Value(value):
+                return str(value).lower() if isinstance(value, bool) else value_in_words(value)
+            case Var(name):
+                return f"the {self.noun(name, one=True)}"
+            case Attribute(variable, name):
+                owner = "connection" if variable in self.scope.edges else self.noun(variable, one=True)
+                return f"the {words_of(name)} of the {owner}"
+            case Call(function, (left, right)):
+                return f"{self.value(left)} {OPERATORS[function]} {self.value(right)}"
+            case Call(function, (argument,)):
+                return f"the {function} of {self.value(argument)}" if function != "number" else self.value(argument)
+            case Aggregate():
+                inner = self if part.over is None else Phrase(self.words, part.over, self.scope)
+                return inner.aggregate(part, "" if part.argument is None else _bare(inner.value(part.argument)))
+            case Subquery(query):
+                return self.words.query(query)
+            case Named() | Nodes():
+                return self.words.constant(part)
+        return str(part)
+
+
+def _values(parts: Sequence[Formula]) -> list[Expression] | None:
+    """Return the values of which an expression must be one, or None if the parts say something else."""
+    same = [part for part in parts if isinstance(part, Compare) and part.comparison == "="]
+    is_one = len(same) == len(parts) and len({part.left for part in same}) == 1
+    values = [part.right for part in same]
+    return values if is_one and all(isinstance(value, Value | Named | Nodes) for value in values) else None
+
+
+def _finite(limit: str, *, one: bool) -> str:
+    """Return a requirement behind a noun as what the noun does: "with 80 beds" → "has 80 beds"."""
+    be, have, was = ("is", "has", "was") if one else ("are", "have", "were")
+    first, _, rest = limit.partition(" ")
+    said = {"with": f"{have} {rest}", "that": f"{be} {rest.removeprefix('are ')}"}
+    said |= {"whose": f"{have} a {rest.replace(' is ', ' of ', 1)}", "among": f"{be} {limit}", "other": f"{be} {limit}"}
+    return said.get(first, f"{was} {limit}")
+
+
+def _bare(text: str) -> str:
+    return text.removeprefix("the ")
+
+
+def _names(part: Expression) -> list[str]:
+    if isinstance(part, Attribute):
+        return [part.variable]
+    return sorted(names_used(part))
+
+
+def _number(number: int) -> str:
+    return NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
+
+
+def listed(parts: Iterable[str], word: str) -> str:
+    """Return texts in a row, with a word before the last one."""
+    texts = list(parts)
+    return f" {word} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
