@@ -176,6 +176,10 @@ class Kuzu:
                 raise CannotPrintError("Kuzu 0.11 loses optional parts with a condition on the rest alone")
         if re.search(r"\bq[0-9]+_", text) and not all(map(is_connected, patterns)):
             raise CannotPrintError("Kuzu 0.11 loses rows of unconnected variables after a sub-query")
+        if "DISTINCT label(" in text:
+            raise CannotPrintError("Kuzu 0.11 repeats the label of nodes of one table")
+        if re.search(r"\b(\w+)\.key = \1\.key", text):
+            raise CannotPrintError("Kuzu 0.11 loses rows where something is compared with itself")
         every = [part for part in walk(query) if isinstance(part, Aggregate)]
         if any(part.distinct and (part.function != "count" or len(every) > 1) for part in every):
             raise CannotPrintError("Kuzu 0.11 mixes up distinct values with other aggregates")
