@@ -176,6 +176,8 @@ class Kuzu:
                 raise CannotPrintError("Kuzu 0.11 loses optional parts with a condition on the rest alone")
         if re.search(r"\bq[0-9]+_", text) and not all(map(is_connected, patterns)):
             raise CannotPrintError("Kuzu 0.11 loses rows of unconnected variables after a sub-query")
+        if any(part.edge_names and len(part.edges) >= len(part.types) > 2 for part in patterns):
+            raise CannotPrintError("Kuzu 0.11 loses parallel edges where edges form a circle")
         inner = [part.pattern for part in walk(query) if isinstance(part, Exists)]
         if any(not names_used(formula) & part.bound for part in inner for formula in part.where):
             raise CannotPrintError("Kuzu 0.11 mixes up sub-queries with a condition on the rest alone")
