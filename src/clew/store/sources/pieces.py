@@ -18,9 +18,10 @@ from clew.store.sources.columns import Kind, edge_roles, node_roles
 from clew.store.sources.files import SourceOptions, stem_of
 
 _PLAIN_FILES: dict[Kind, set[str]] = {
-    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "graph", "table", ""},
-    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "graph", "kb", "table", ""},
+    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist"},
+    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist"},
 }
+_PLAIN_STEMS = {"graph", "kb", "table", ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
+def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = "") -> pa.ChunkedArray:
     """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
     if is_list(column.type):
         return pc.cast(column, pa.list_(pa.string()))
@@ -112,7 +113,7 @@ def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
     if not split or pc.any(pc.starts_with(texts, "[")).as_py():
         lists = map(_json_list if split else _single, texts.to_pylist())
         return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
-    separator = "|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";"
+    separator = separator or ("|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";")
     parts = pc.split_pattern(texts, separator)
     chunks = []
     for chunk in parts.chunks:
@@ -229,12 +230,16 @@ def _json_list(text: str | None) -> list[str] | None:
 
 def is_plainly(kind: Kind, path: Path) -> bool:
     """Whether a file is called just nodes, or edges, or the like, perhaps with a number."""
-    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower()) in _PLAIN_FILES[kind]
+    return _bare_stem(path) in _PLAIN_FILES[kind]
+
+
+def _bare_stem(path: Path) -> str:
+    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower())
 
 
 def _telling_stem(file: str, kind: Kind) -> str:
     """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
-    return "" if is_plainly(kind, Path(file)) else stem_of(Path(file))
+    return "" if _bare_stem(Path(file)) in _PLAIN_FILES[kind] | _PLAIN_STEMS else stem_of(Path(file))
 
 
 def _constant(value: str, count: int) -> pa.ChunkedArray:

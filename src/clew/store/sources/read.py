@@ -16,7 +16,7 @@ from clew.store.graph.node_table import with_edge_groups
 from clew.store.graph.tables import Piece, Problem, Tables, Visibility
 from clew.store.remote.bolt import is_graph_address
 from clew.store.sources.bolt import read_graph
-from clew.store.sources.columns import kind_of_columns
+from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.store.sources.files import SourceOptions, kind_of, read_utf8
@@ -24,9 +24,9 @@ from clew.store.sources.jsonl import read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
+from clew.store.sources.profile import profile_column
 from clew.store.sources.rdf import FORMATS, RdfGraph
-from clew.store.sources.relational import read_database, read_related
-from clew.store.sources.row_keys import is_of_things, keyed
+from clew.store.sources.relational import read_database, read_tables
 from clew.store.sources.stark import read_stark, stark_folder
 from clew.store.sources.wide import agreed, end_columns, split_wide
 from clew.store.sources.wikidata import is_wikidata, read_wikidata
@@ -44,8 +44,6 @@ DOCUMENTS = """
 """Which folders `clew.documents` reads, which lies above."""
 
 
-_DESCRIBING = {"name", "aliases", "text"}
-"""Roles that say something of rows, and not how the tables hang together."""
 TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
 """What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
 
@@ -82,32 +80,33 @@ class _Found:
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
         if kind not in ("nodes", None):
             self.edge_tables.append(raw)
-        elif said or self.partial:
-            self.add_nodes(raw, options, is_clear=kind is not None)
+        elif said or self.partial or is_plainly("nodes", Path(raw.file)):
+            self.add_nodes(raw, options)
         else:
             self.things.append(raw)
 
-    def add_nodes(self, raw: RawTable, options: SourceOptions, *, is_clear: bool) -> None:
-        if not is_clear and (self.partial or not is_of_things(raw, options)):
+    def add_nodes(self, raw: RawTable, options: SourceOptions) -> None:
+        """Add a table of a graph: its key is that of the nodes, and a column may be their type."""
+        roles = node_roles(raw.table.column_names, options.columns)
+        if "key" not in roles and (self.partial or is_plainly("nodes", Path(raw.file))):
             raise unclear(raw)
-        if not self.partial:
-            raw, options, told = keyed(raw, options)
-            self.notes += [told] if told else []
-        self.nodes.append(as_nodes(raw, options, partial=self.partial))
+        is_given = "key" in options.columns or roles.get("key") != roles.get("name")
+        if self.partial or is_given or profile_column("", raw.table[roles["key"]]).is_unique:
+            self.nodes.append(as_nodes(raw, options, partial=self.partial))
+            return
+        declared = {role: column for role, column in roles.items() if role in ("type", "name")}
+        self.take(read_tables([raw], replace(options, columns=declared | dict(options.columns))))
 
     def settle(self, options: SourceOptions) -> None:
-        """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
-        told = options.columns.keys() - _DESCRIBING
-        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or told)
-        related = () if is_told or options.node_type else read_related(self.things, options)
-        if isinstance(related, Tables):
-            self.take(related)
-            return
-        self.notes += related
-        for raw in self.things:
-            with readable(raw.file):
-                is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None
-                self.add_nodes(raw, options, is_clear=is_clear)
+        """Read tables as those of one database, unless edges name the rows or the user does."""
+        is_graph = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files)
+        if is_graph or options.columns.keys() & {"key", "type"}:
+            for raw in self.things:
+                with readable(raw.file):
+                    self.add_nodes(raw, options)
+        elif self.things:
+            with readable(self.things[0].file):
+                self.take(read_tables(self.things, options))
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
         """Add what a format gives whole; `columns` are those that the user may map."""
