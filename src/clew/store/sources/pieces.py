@@ -55,6 +55,8 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
             file=raw.file,
         )
     columns = {"key": _keys(raw, roles["key"], "key")}
+    if "aliases" in roles and not _holds_words(raw, roles["aliases"]):
+        del roles["aliases"]  # an altitude
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
     elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
@@ -89,6 +91,11 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
     return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
 
 
+def _holds_words(raw: RawTable, name: str) -> bool:
+    kind = _attribute(raw.table[name], raw.typed).type
+    return is_text(kind) or is_list(kind) or bool(pa.types.is_null(kind))
+
+
 def _groups(raw: RawTable, options: SourceOptions) -> dict[str, pa.ChunkedArray]:
     """Who may see each row, where the user has said which column tells."""
     column = options.columns.get("groups")
@@ -109,7 +116,7 @@ def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = ""
     """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
     if is_list(column.type):
         return pc.cast(column, pa.list_(pa.string()))
-    texts = missing_to_null(as_text(column), pa.array([""]))
+    texts = missing_to_null(as_text(column), pa.array([""])).cast(pa.string())
     if not split or pc.any(pc.starts_with(texts, "[")).as_py():
         lists = map(_json_list if split else _single, texts.to_pylist())
         return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
@@ -255,7 +262,7 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
 _WRITTEN = ("%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d. %b %Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
 _WITH_YEAR = r"^([^0-9]*[0-9]{1,2}[^0-9]+)+[0-9]{4}$|^[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}$"
 _DATES = {"date": _DATE, "time": _TIME}
@@ -326,6 +333,7 @@ def _cast(values: pa.ChunkedArray, name: str, otherwise: pa.ChunkedArray) -> pa.
         "time": pa.timestamp("us"),
     }
     try:
-        return pc.cast(pc.utf8_lower(values) if name == "boolean" else values, types[name])
+        written = pc.utf8_lower(values) if name == "boolean" else values
+        return pc.cast(pc.utf8_rtrim(values, "Z") if name == "time" else written, types[name])
     except pa.ArrowInvalid:  # a thirteenth month: written like a date, and none
         return otherwise

@@ -154,7 +154,7 @@ class TableProfile:
 
     def to_text(self) -> str:
         """Summarise the table: `orders: 318 orders, named by order_no; customer → customers (100 %)`."""
-        noun = self.type if self.rows == 1 else plural(self.type)
+        noun = plural(self.type) if self.type != self.table.name else "rows"
         named = " and ".join(self.named_by) or ("what they connect" if self.is_between else "")
         parts = [f"{self.rows:,} {noun}" + (f", named by {named}" if named else "")]
         for key in self.table.foreign:
@@ -162,7 +162,7 @@ class TableProfile:
             parts.append(f"{', '.join(key.columns)} → {key.table} ({math.floor(100 * share)} %)")
         for name, column in self.columns.items():
             if name not in self.references and name not in self.named_by and column.is_category:
-                parts += [f"{name}: {column.distinct} values"] if column.distinct <= MAX_LISTED_VALUES else []
+                parts += [f"{name}: {column.distinct} values"] if 1 < column.distinct <= MAX_LISTED_VALUES else []
             elif plain(name) in GENERAL_KEYS and not column.is_unique:
                 parts.append(f"{name} is no key, as values come again or are missing")
         return f"{self.table.name}: {'; '.join(parts)}"

@@ -180,22 +180,26 @@ def _between(
     profile: TableProfile, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]
 ) -> pa.Array | None:
     """Call rows that connect others after these: `Ada's exam: algebra, 2021-03-05`."""
-    noun = profile.type.replace("_", " ")
     parts = []
     for key in profile.table.foreign:
         if key.table in found and not any(is_list(content[column].type) for column in key.columns):
             other = found[key.table]
             rows = pc.index_in(_joined([content[name] for name in key.columns]), value_set=other.texts(key.targets))
-            parts.append(other.names.take(rows).to_pylist())
+            parts.append(other.names.take(rows))
     dates = [name for name, column in profile.columns.items() if column.kind == "date" or plain(name) == "year"]
-    parts += [as_text(content[name]).to_pylist() for name in dates[:1]]
-    named = []
-    for first, *others in zip(*parts, strict=True):
-        rest = ", ".join(part for part in others if part)
-        named.append(
-            f"{first}'s {noun}: {rest}" if first and rest else f"{noun} of {first or rest}" * bool(first or rest)
-        )
-    return pa.array(named, _TEXT) if parts else None
+    parts += [_joined([content[name]]) for name in dates[:1]]
+    if len(parts) < 2:
+        return None
+    first, rest, *others = (pc.fill_null(part, "") for part in parts)
+    for part in others:
+        rest = _both(rest, ", ", part)
+    return _both(first, f"'s {profile.type.replace('_', ' ')}: ", rest)
+
+
+def _both(first: pa.Array, mark: str, second: pa.Array) -> pa.Array:
+    """Join two texts, or return the one that is not empty."""
+    joined = pc.binary_join_element_wise(first, second, pa.scalar(mark, _TEXT))
+    return pc.if_else(pc.equal(first, ""), second, pc.if_else(pc.equal(second, ""), first, joined))
 
 
 def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str]) -> Tables:
