@@ -115,7 +115,7 @@ def test_an_id_that_comes_again_is_no_key_and_a_note_says_so(tmp_path):
     (tmp_path / "cars.csv").write_text("id,Name\n1,civic\n1,corona\n")
     tables = read_sources([tmp_path / "cars.csv"])
     assert tables.nodes[0].table["key"].to_pylist() == ["civic", "corona"]
-    assert "id is no key" in tables.notes[0]
+    assert "id is not unique" in tables.notes[0]
     (tmp_path / "cars.csv").rename(tmp_path / "nodes.csv")
     with pytest.raises(SourceError, match="was given to another node before"):
         clew.build([tmp_path / "nodes.csv"], tmp_path / "cars.kb")

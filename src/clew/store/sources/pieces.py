@@ -29,6 +29,8 @@ class RawTable(Piece):
     """Rows as they stand in a file; `typed` is false where every value is text that may mean a number."""
 
     typed: bool = True
+    name: str = ""
+    """Name of the table, if the file holds several."""
 
 
 def unclear(raw: RawTable) -> SourceError:

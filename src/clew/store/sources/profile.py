@@ -164,7 +164,7 @@ class TableProfile:
             if name not in self.references and name not in self.named_by and column.is_category:
                 parts += [f"{name}: {column.distinct} values"] if 1 < column.distinct <= MAX_LISTED_VALUES else []
             elif plain(name) in GENERAL_KEYS and not column.is_unique:
-                parts.append(f"{name} is no key, as values come again or are missing")
+                parts.append(f"{name} is not unique")
         return f"{self.table.name}: {'; '.join(parts)}"
 
 

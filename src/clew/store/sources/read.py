@@ -174,16 +174,19 @@ def from_database(url: str, options: SourceOptions | None = None) -> Tables:
 
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     kind = kind_of(path)
+    flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
     if kind in _PARQUET:
         found.add(read_parquet(path, options.columns), said, options)
     elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
-        raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
+        data = read_utf8(path, options.encoding)
+        raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat)
         found.skipped += skipped
-        found.add(raw, said, options)
+        for raw in raws:
+            found.add(raw, said, options)
     elif kind == ".json":
-        for raw in read_json(read_utf8(path, options.encoding), str(path)):
+        for raw in read_json(read_utf8(path, options.encoding), str(path), flat=flat):
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)

@@ -97,7 +97,7 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
     for raw in files:
         if not raw.table.num_rows:
             raise SourceError("the file holds no rows", file=raw.file)
-        name = stem_of(Path(raw.file)) or "row"
+        name = raw.name or stem_of(Path(raw.file)) or "row"
         while name in contents:
             name += "_"
         typed = {
@@ -127,12 +127,12 @@ def _loaded(
     said = options.columns
     profiles = profile_tables(contents, declared, said.get("name"), said.get("groups"))
     found: dict[str, _Loaded] = {}
-    for name, profile in sorted(profiles.items(), key=lambda item: item[1].is_between):
+    for name, profile in sorted(profiles.items(), key=lambda item: item[1].is_between or item[1].is_panel):
         content, count = contents[name], profile.rows
         numbers = pa.array([str(row) for row in range(1, count + 1)], _TEXT)
         own = _joined([content[column] for column in profile.table.key]) if profile.table.key else None
         called = _prefixed(f"{profile.type} ", numbers if own is None else own)
-        names = _between(profile, content, found) if profile.is_between else _joined_names(profile, content)
+        names = (_between if profile.is_between else _joined_names)(profile, content, found)
         names = called if names is None else pc.if_else(pc.fill_null(pc.equal(names, ""), True), called, names)
         if own is None:
             is_numbered = declared is not None or profile.is_between
@@ -168,24 +168,36 @@ def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
     return pc.binary_join_element_wise(*(pa.array(part, _TEXT) for part in quoted), pa.scalar("/", _TEXT))
 
 
-def _joined_names(profile: TableProfile, content: Mapping[str, pa.ChunkedArray]) -> pa.Array | None:
+def _joined_names(
+    profile: TableProfile, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]
+) -> pa.Array | None:
     if not profile.named_by:
         return None
-    texts = [pc.fill_null(as_text(content[name]).cast(_TEXT), "").combine_chunks() for name in profile.named_by]
+    referred = {key.columns[0]: key for key in profile.table.foreign if profile.is_panel and key.table in found}
+    texts = [
+        _referred_names(referred[name], content, found) if name in referred else _joined([content[name]])
+        for name in profile.named_by
+    ]
     mark = pa.scalar(", " if profile.is_panel else " ", _TEXT)
-    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*texts, mark))
+    return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*(pc.fill_null(text, "") for text in texts), mark))
+
+
+def _referred_names(key: ForeignKey, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]) -> pa.Array:
+    """The name of the row that each row refers to, or else the value by which it does."""
+    other, values = found[key.table], _joined([content[name] for name in key.columns])
+    return pc.coalesce(other.names.take(pc.index_in(values, value_set=other.texts(key.targets))), values)
 
 
 def _between(
     profile: TableProfile, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]
 ) -> pa.Array | None:
     """Call rows that connect others after these: `Ada's exam: algebra, 2021-03-05`."""
-    parts = []
-    for key in profile.table.foreign:
-        if key.table in found and not any(is_list(content[column].type) for column in key.columns):
-            other = found[key.table]
-            rows = pc.index_in(_joined([content[name] for name in key.columns]), value_set=other.texts(key.targets))
-            parts.append(other.names.take(rows))
+    keys = [key for key in profile.table.foreign if key.table in found]
+    parts = [
+        _referred_names(key, content, found)
+        for key in keys
+        if not any(is_list(content[name].type) for name in key.columns)
+    ]
     dates = [name for name, column in profile.columns.items() if column.kind == "date" or plain(name) == "year"]
     parts += [_joined([content[name]]) for name in dates[:1]]
     if len(parts) < 2:

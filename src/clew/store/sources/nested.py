@@ -1,0 +1,181 @@
+"""Nested JSON → plain tables: objects of objects, nested objects and lists of objects become tables that refer to each
+other, so that a profile of their columns finds the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from clew.core.nouns import singular
+from clew.store.sources.columns import GENERAL_KEYS, NAMES, plain
+
+Record = dict[str, Any]
+
+MIN_MAP_KEYS = 3
+"""Keys of a nested object from which on they may be values rather than names of fields."""
+MIN_ALIKE = 0.3
+"""Fields of an object per field of all the objects in a map of like objects."""
+MIN_SAME = 0.9
+"""Share of the keys of a map that stand for the same in every record, so that they are keys of things."""
+MAX_FIELDS = 30
+"""Fields of a nested object that become columns. A larger object is a list of its fields."""
+
+
+def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
+    """Return the tables of a JSON document by name, or nothing if it holds no objects. Call its own table `name`."""
+    tables: dict[str, list[Record]] = {}
+    parts = _parts(document)
+    for part, records in parts.items():
+        _add(part if len(parts) > 1 else name, records, tables)
+    return tables
+
+
+def _parts(document: Any) -> dict[str, list[Record]]:
+    """Return the lists of objects that a document holds, by the names of its fields."""
+    if isinstance(document, list):
+        records = [record for record in document if isinstance(record, dict)]
+        return {"": records} if records and len(records) == len(document) else {}
+    if not isinstance(document, dict):
+        return {}
+    if _is_map([document], least=1):
+        return {"": _map_records(document)}
+    parts: dict[str, list[Record]] = {}
+    for name, value in document.items():
+        inner = _parts(value)
+        if not inner and isinstance(value, dict) and len(value) > 1:
+            inner = {"": _map_records(value)}
+        for own, records in inner.items():
+            parts[own or name] = records
+    return parts
+
+
+def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> bool:
+    """Return whether the keys of objects are values: they lead to like objects, or most objects lack most of them."""
+    values = [value for one in objects for value in one.values()]
+    keys = {key for one in objects for key in one}
+    if len(keys) < least or not values:
+        return False
+    if all(isinstance(value, dict) for value in values):
+        fields = {field for value in values for field in value}
+        return mean(map(len, values)) >= MIN_ALIKE * len(fields) > 0 and not any(map(_is_part, values[0].values()))
+    is_plain = not any(isinstance(value, dict) for value in values)
+    return is_plain and len(objects) > 1 and mean(map(len, objects)) <= len(keys) / 2
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is a table of its own, so that the object around it holds several."""
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value)
+
+
+def _map_records(items: Mapping[str, Any]) -> list[Record]:
+    """Return an object of objects as records; a key is their name, unless they have names of their own."""
+    fields = {plain(field) for value in items.values() if isinstance(value, dict) for field in value}
+    if any(isinstance(value, dict) for value in items.values()):
+        is_named = bool(fields & {*NAMES["full"], *NAMES["title"]}) or any(one.endswith("_name") for one in fields)
+        header = "id" if is_named and "id" not in fields else "key" if is_named else "name"
+        return [{header: key, **value} for key, value in items.items() if isinstance(value, dict)]
+    if any(isinstance(value, list) for value in items.values()):
+        return [{"name": key, "items": value} for key, value in items.items()]
+    return [{"id": key, "name": value} for key, value in items.items()]
+
+
+def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
+    """Add a table, and tables of the records that are nested in it."""
+    records = [dict(record) for record in records]
+    tables[name] = records
+    fields = list(dict.fromkeys(field for record in records for field in record))
+    while fields:
+        field = fields.pop(0)
+        values = [record[field] for record in records if record.get(field) is not None]
+        objects = [value for value in values if isinstance(value, dict)]
+        lists = [value for value in values if isinstance(value, list) and any(isinstance(one, dict) for one in value)]
+        if objects and len(objects) == len(values):
+            if not _is_map(objects):
+                fields = _flattened(records, field) + fields
+            elif all(isinstance(item, dict) for one in objects for item in one.values()):
+                rows = [_map_records(record[field]) if record.get(field) else [] for record in records]
+                _add_rows(name, field, records, rows, tables)
+            else:
+                _list_items(records, field, objects)
+        elif lists and len(lists) == len([value for value in values if value != []]):
+            rows = [[one for one in record.get(field) or () if isinstance(one, dict)] for record in records]
+            _add_rows(name, field, records, rows, tables)
+
+
+def _flattened(records: list[Record], field: str) -> list[str]:
+    """Replace a nested object by its fields, in each record; return their names."""
+    inner = list(dict.fromkeys(key for record in records for key in record.get(field) or ()))
+    if len(inner) > MAX_FIELDS:
+        _list_items(records, field, [])
+        return []
+    for index, record in enumerate(records):
+        value = record.get(field)
+        rebuilt: Record = {}
+        for name, other in record.items():
+            rebuilt |= {f"{field}.{key}": one for key, one in (value or {}).items()} if name == field else {name: other}
+        records[index].clear()
+        records[index] |= rebuilt
+    return [f"{field}.{key}" for key in inner]
+
+
+def _list_items(records: list[Record], field: str, objects: Sequence[Mapping[str, Any]]) -> None:
+    """Replace an object by a list: of its values if each key has one value in all records, or else of both."""
+    meanings: dict[str, set[str]] = {}
+    for one in objects:
+        for key, value in one.items():
+            meanings.setdefault(key, set()).add(str(value))
+    is_named = bool(meanings) and sum(len(texts) == 1 for texts in meanings.values()) >= MIN_SAME * len(meanings)
+    is_named = is_named and all(isinstance(value, str) for one in objects for value in one.values())
+    for record in records:
+        if record.get(field) is not None:
+            items = record[field].items()
+            record[field] = [value if is_named else f"{key}: {_text(value)}" for key, value in items]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _add_rows(
+    parent: str, field: str, records: list[Record], rows: list[list[Record]], tables: dict[str, list[Record]]
+) -> None:
+    """Make a table of nested records.
+
+    Records that come again are things of their own, to which the records around them refer. Others belong to the record
+    around them and refer to it.
+    """
+    name = field.rpartition(".")[2]
+    name = f"{parent}_{name}" if name in tables else name
+    distinct = list({json.dumps(row, sort_keys=True): row for inner in rows for row in inner}.values())
+    key = _key_field(distinct, MIN_SAME)
+    if len(distinct) < sum(map(len, rows)) and key is not None:
+        for record, inner in zip(records, rows, strict=True):
+            record[field] = [str(row[key]) for row in inner]
+        _add(name, list({str(row[key]): row for row in reversed(distinct)}.values())[::-1], tables)
+        return
+    own = _key_field(records)
+    if own is None:
+        own = "id" if not any("id" in record for record in records) else "row_id"
+        for number, record in enumerate(records, 1):
+            record[own] = number
+    column = singular(parent)
+    held = [{column: record[own], **row} for record, inner in zip(records, rows, strict=True) for row in inner]
+    if _key_field(held, MIN_SAME) is None:  # a name that is no name, such as the language of a translation
+        held = [{"key" if field == "name" else field: value for field, value in row.items()} for row in held]
+    for record in records:
+        record.pop(field, None)
+    if held:
+        _add(name, held, tables)
+
+
+def _key_field(records: Sequence[Record], least: float = 1.0) -> str | None:
+    """Return the field that tells the share `least` of records apart: one called like a key, or else a name."""
+    for headers in (GENERAL_KEYS, NAMES["full"]):
+        for field in records[0] if records else ():
+            values = [record.get(field) for record in records]
+            is_plain = all(isinstance(value, str | int) and value != "" for value in values)
+            if plain(field) in headers and is_plain and len(set(map(str, values))) >= least * len(values):
+                return field
+    return None
