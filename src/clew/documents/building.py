@@ -24,11 +24,11 @@ from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
-from clew.store.building import BuildReport, Say, into, visibility_of, write_base
+from clew.store.building import BuildReport, Say, facts_of, into, write_base
 from clew.store.graph.manifest import EXTRACTED
 from clew.store.graph.schema_file import SchemaEdits
 from clew.store.graph.storage import locked
-from clew.store.graph.tables import Problem, Tables
+from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
@@ -85,7 +85,7 @@ def build_documents(
 def earlier_rules(place: str | Path) -> Rules:
     """Return the rules that say which groups may see the documents of the base at a place."""
     try:
-        return visibility_of(place).rules
+        return Visibility.from_facts(facts_of(place)).rules
     except (NotFoundError, FormatError):  # earlier versions stored none
         return {}
     except CorruptError:

@@ -50,6 +50,16 @@ def test_a_value_that_no_row_has_is_named_and_stays_an_attribute(shop):
     assert order["attributes"]["customer_id"] == "9"
 
 
+def test_an_update_knows_the_keys_and_the_attributes_of_a_table(tmp_path):
+    (tmp_path / "cities.csv").write_text("id,name\n1,Riga\n2,Tartu\n")
+    (tmp_path / "people.csv").write_text("id,name,type,city_id\n1,Ann,guest,1\n2,Bob,host,2\n")
+    clew.build([tmp_path / "cities.csv", tmp_path / "people.csv"], tmp_path / "some.kb")
+    (tmp_path / "people.csv").write_text("id,name,type\n2,Rob,guest\n3,Cid,host\n")
+    base = clew.open(tmp_path / "some.kb").update([tmp_path / "people.csv"])
+    assert {row.name: row.count for row in base.schema.node_types} == {"city": 2, "person": 3}
+    assert (base.show("people/2")["name"], base.show("people/2")["attributes"]) == ("Rob", {"type_": "guest"})
+
+
 def test_values_that_are_mostly_elsewhere_are_no_reference(shop):
     (shop / "products.csv").write_text("product_id,product_name,category_id\n1,Chai,7\n2,Syrup,8\n3,Chang,1\n")
     tables = read_sources([shop / "categories.csv", shop / "products.csv"])

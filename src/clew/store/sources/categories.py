@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.core.nouns import singular
 from clew.store.graph.tables import GROUPS, NODE_COLUMNS, Piece, Tables
 from clew.store.graph.visibility import has_groups
+from clew.store.sources.files import stem_of
 from clew.store.sources.pieces import is_list, is_text
 from clew.store.sources.profile import profile_column
 
@@ -40,14 +43,13 @@ def with_categories(tables: Tables) -> Tables:
 def linked_as_in(old: Tables, changes: Tables) -> tuple[Tables, tuple[Piece, ...]]:
     """Changes to a base with those columns as edges whose texts are nodes there, and the edges that they replace.
 
-    Where all other nodes of the base are of one type, so are new rows that do not say theirs. If some rows are for
-    groups, texts stay attributes: a node of its own would show them to all.
+    Rows of a table that the base was built of have its type and keys. If some rows are for groups, texts stay
+    attributes: a node of its own would show them to all.
     """
     made = {column for piece in old.nodes for column in _made_columns(piece)}
-    if not made:
-        return changes, ()
-    others = {kind for piece in old.nodes for kind in pc.unique(piece.table["type"]).to_pylist()} - made
-    nodes = [_of_type(piece, *others) if len(others) == 1 else piece for piece in changes.nodes]
+    typed = [piece.table["type"] for piece in old.nodes if "type" in piece.table.column_names]
+    others = {kind for types in typed for kind in pc.unique(types).to_pylist()} - made
+    nodes = [_of_table(piece, others, old.nodes) for piece in changes.nodes]
     columns = [(index, column) for index, piece in enumerate(nodes) for column in _text_columns(piece)]
     changes = replace(changes, nodes=tuple(nodes))
     found = linked(changes, [(index, column) for index, column in columns if column in made])
@@ -55,11 +57,20 @@ def linked_as_in(old: Tables, changes: Tables) -> tuple[Tables, tuple[Piece, ...
     return changes if is_restricted else found, found.edges[len(changes.edges) :]
 
 
-def _of_type(piece: Piece, kind: str) -> Piece:
+def _of_table(piece: Piece, types: set[str], old: Sequence[Piece]) -> Piece:
+    """Rows that do not say their type are of that called after their file, with its keys, or of the only type."""
     if "type" in piece.table.column_names:
         return piece
-    types = pa.repeat(pa.scalar(kind, _TEXT), piece.table.num_rows)
-    return replace(piece, table=piece.table.append_column("type", types))
+    table = stem_of(Path(piece.file))
+    kind = singular(table) if singular(table) in types else min(types) if len(types) == 1 else None
+    if kind is None:
+        return piece
+    keys = piece.table["key"].cast(_TEXT)
+    if any(pc.any(pc.starts_with(other.table["key"].cast(_TEXT), f"{table}/")).as_py() for other in old):
+        keys = value_keys(table, keys)
+    types_of = pa.repeat(pa.scalar(kind, _TEXT), piece.table.num_rows)
+    made = piece.table.set_column(piece.table.column_names.index("key"), "key", keys)
+    return replace(piece, table=made.append_column("type", types_of))
 
 
 def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:

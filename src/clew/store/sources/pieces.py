@@ -59,6 +59,8 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
     columns = {"key": _keys(raw, roles["key"], "key")}
     if "aliases" in roles and not _holds_words(raw, roles["aliases"]):
         del roles["aliases"]  # an altitude
+    if {roles.get("type"), f"{roles.get('type')}_"} & options.attributes and "type" not in options.columns:
+        del roles["type"]
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
     elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
