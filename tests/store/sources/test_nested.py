@@ -1,4 +1,4 @@
-"""JSON as it is shipped: arrays, objects of objects, nested objects and lists become tables that refer to each other."""
+"""JSON as it is shipped: arrays, objects of objects, nested objects and lists become tables."""
 
 import json
 

@@ -236,3 +236,16 @@ def test_what_each_row_has_of_its_own_need_not_be_its_name(others):
 def test_a_code_names_rows_where_nothing_else_does():
     assert named_by({"code": ["JFK", "LAX"], "size": [1, 2]}) == ("code",)
     assert named_by({"file": ["a.html", "b.html"]}) == ()
+
+
+EXAMS = {
+    "students.csv": "student_id,name\n1,Ada\n2,Alan\n",
+    "courses.csv": "course_id,title\n1,algebra\n2,logic\n",
+    "exams.csv": "exam_id,student_id,course_id,year,grade\n633,1,1,2021,1.3\n634,1,2,2021,1.0\n635,2,1,,2.0\n",
+}
+
+
+def test_rows_that_connect_others_are_called_after_them(tmp_path):
+    tables = read(tmp_path, EXAMS)
+    assert named(tables)[-3:] == ["Ada's exam: algebra, 2021", "Ada's exam: logic, 2021", "Alan's exam: algebra"]
+    assert "exams: 3 exams, named by what they connect; student_id → students (100 %)" in tables.notes[-1]

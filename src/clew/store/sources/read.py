@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.core.disk import list_files
 from clew.core.errors import InputError, SourceError
@@ -143,7 +145,8 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
                 _read(file, kind, options, found)
     found.settle(options)
     if found.rdf.files:
-        described, linked = found.rdf.pieces(partial=partial)
+        described, linked, notes = found.rdf.pieces(partial=partial, include=options.include)
+        found.notes += notes
         found.nodes.append(described)
         found.edges.append(linked)
     _check_mapping(found, options)
@@ -153,9 +156,10 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     for piece in (as_nodes(raw, end_options, partial=True) for raw in ends):
         found.nodes.append(replace(piece, table=with_edge_groups(piece.table, found.edges)))
     implicit_type = options.node_type or "entity"
+    nodes, edges = _of_types(found.nodes, found.edges, options)
     return Tables(
-        agreed(found.nodes),
-        agreed(found.edges),
+        agreed(nodes),
+        agreed(edges),
         found.implicit or not (found.nodes or partial),
         implicit_type,
         tuple(found.notes),
@@ -163,6 +167,39 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         tuple(found.answers),
         Visibility(options.columns.get("groups")),
     )
+
+
+def _of_types(
+    nodes: Sequence[Piece], edges: Sequence[Piece], options: SourceOptions
+) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """Keep the nodes of the types or namespaces that the user wants, and the edges between them."""
+    if not options.include and not options.exclude:
+        return nodes, edges
+    seen: set[str] = set()
+
+    def is_wanted(row: dict[str, object]) -> bool:
+        names = {str(row.get("type") or "entity"), str(row["key"])}
+        matched = [one for one in options.include + options.exclude if any(fnmatchcase(name, one) for name in names)]
+        seen.update(matched, names & {str(row.get("type"))})
+        is_in = not options.include or any(one in options.include for one in matched)
+        return is_in and not any(one in options.exclude for one in matched)
+
+    kept, keys = [], pa.array([], pa.large_string())
+    for piece in nodes:
+        columns = [name for name in ("key", "type") if name in piece.table.column_names]
+        rows = pa.array([is_wanted(row) for row in piece.table.select(columns).to_pylist()], pa.bool_())
+        kept.append(_filtered(piece, rows))
+        keys = pa.concat_arrays([keys, kept[-1].table["key"].cast(pa.large_string()).combine_chunks()])
+    if unknown := [one for one in options.include + options.exclude if one not in seen]:
+        raise InputError(f"{unknown[0]!r}: no node has this type or key; the types are {', '.join(sorted(seen)[:30])}")
+    ends = [[pc.is_in(piece.table[end].cast(keys.type), value_set=keys) for end in ("head", "tail")] for piece in edges]
+    return kept, [_filtered(piece, pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
+
+
+def _filtered(piece: Piece, rows: pa.Array | pa.ChunkedArray) -> Piece:
+    places = pc.indices_nonzero(rows).cast(pa.int64())
+    lines = pc.add(places, piece.first_line) if piece.lines is None else piece.lines.take(places)
+    return replace(piece, table=piece.table.take(places), lines=lines)
 
 
 def from_database(url: str, options: SourceOptions | None = None) -> Tables:
