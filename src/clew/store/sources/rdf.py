@@ -244,17 +244,13 @@ class RdfGraph:
         for key, resource in self.resources.items():
             types = [kind for kind in resource.types if kind not in PLAIN_TYPES]
             own = [kind for kind in types if key.startswith("_:") or kind not in _CLASSES]
-            if types and len(own) == len(types) and all(kind.startswith(_VOCABULARIES) for kind in types):
+            if types and len(own) == len(types) and all(map(_is_own, types)):
                 axioms.add(key)
         axioms = {key for key in axioms if not {local_name(kind) for kind in self.resources[key].types} & set(include)}
-        waiting = [key for key in reached if key not in axioms and not self.resource(key).types]
-        while found := [
-            key
-            for key in waiting
-            if all(head in axioms or named.startswith(_VOCABULARIES) for head, named in reached[key])
-        ]:
-            axioms.update(found)
-            waiting = [key for key in waiting if key not in axioms]
+        waiting = {key for key in reached if not self.resources.get(key, _Resource()).types} - axioms
+        while found := {key for key in waiting if all(way[0] in axioms or _is_own(way[1]) for way in reached[key])}:
+            axioms |= found
+            waiting -= found
         return axioms
 
     def _nodes(self, keys: list[str], labels: dict[str, str], partial: bool) -> pa.Table:
@@ -298,7 +294,7 @@ class RdfGraph:
 
     def _kind(self, resource: _Resource) -> str:
         telling = [kind for kind in resource.types if kind not in PLAIN_TYPES]
-        things = [kind for kind in telling if not kind.startswith(_VOCABULARIES)]
+        things = [kind for kind in telling if not _is_own(kind)]
         if not things and (classes := _CLASSES & set(telling)):
             return _OWL + "Class" if _OWL + "Class" in self.class_types else min(classes)
         return min(things or telling or resource.types, default="")
@@ -313,6 +309,11 @@ class RdfGraph:
             return None
         values = [text.parsed() for text in in_language(texts, self.language)]
         return values[0] if len(values) == 1 else sorted(str(value) for value in values)
+
+
+def _is_own(iri: str) -> bool:
+    """Return whether an IRI belongs to the languages that vocabularies are written in."""
+    return iri.startswith(_VOCABULARIES)
 
 
 def _name(key: str) -> str:
