@@ -1,8 +1,8 @@
 """Compare the shape of bases built without options with descriptions written before the first build.
 
-usage: python benchmarks/shapes.py FOLDER [--only NAME]
+usage: python benchmarks/shapes.py FOLDER [--only NAME] [--expected held_out.json]
 
-FOLDER holds a folder of data for each entry of benchmarks/data/shapes/expected.json.
+FOLDER holds a folder of data for each entry of benchmarks/data/shapes/the file of descriptions in benchmarks/data/shapes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import clew
 from clew.core.errors import ClewError
 from clew.core.nouns import singular
 
-EXPECTED = Path(__file__).parent / "data" / "shapes" / "expected.json"
+SHAPES = Path(__file__).parent / "data" / "shapes"
 
 
 def plain(name: str) -> str:
@@ -67,9 +67,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only")
+    parser.add_argument("--expected", default="expected.json", help="expected.json was developed on, held_out.json not")
     options = parser.parse_args()
     right = total = 0
-    for name, expected in json.loads(EXPECTED.read_text()).items():
+    for name, expected in json.loads((SHAPES / options.expected).read_text()).items():
         if options.only not in (None, name):
             continue
         begun = time.perf_counter()
