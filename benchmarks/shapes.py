@@ -2,7 +2,7 @@
 
 usage: python benchmarks/shapes.py FOLDER [--only NAME] [--expected held_out.json]
 
-FOLDER holds a folder of data for each entry of benchmarks/data/shapes/the file of descriptions in benchmarks/data/shapes.
+FOLDER holds a folder of data for each entry of a file of descriptions in benchmarks/data/shapes.
 """
 
 from __future__ import annotations

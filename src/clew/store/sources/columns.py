@@ -14,6 +14,8 @@ _KEYS = (
 )
 GENERAL_KEYS = frozenset(_KEYS) | {"rowid", "pk"}
 """Headers of keys that do not say of what."""
+KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+"""Endings of headers of keys."""
 _NAMES = (
     *("name", "title", "label", "display_name", "node_name", "entity_name"),
     *("preferred_name", "preferred_label", "pref_label"),

@@ -4,6 +4,7 @@ other, so that a profile of their columns finds the rest."""
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
@@ -16,7 +17,7 @@ Record = dict[str, Any]
 MIN_MAP_KEYS = 3
 """Keys of a nested object from which on they may be values rather than names of fields."""
 MIN_ALIKE = 0.3
-"""Fields of an object per field of all the objects in a map of like objects."""
+"""Fields of an object per field that several objects have, in a map of like objects."""
 MIN_SAME = 0.9
 """Share of the keys of a map that stand for the same in every record, so that they are keys of things."""
 MAX_FIELDS = 30
@@ -39,7 +40,7 @@ def _parts(document: Any) -> dict[str, list[Record]]:
         return {"": records} if records and len(records) == len(document) else {}
     if not isinstance(document, dict):
         return {}
-    if _is_map([document], least=1):
+    if _is_map([document], least=2):
         return {"": _map_records(document)}
     parts: dict[str, list[Record]] = {}
     for name, value in document.items():
@@ -58,8 +59,11 @@ def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> 
     if len(keys) < least or not values:
         return False
     if all(isinstance(value, dict) for value in values):
-        fields = {field for value in values for field in value}
-        return mean(map(len, values)) >= MIN_ALIKE * len(fields) > 0 and not any(map(_is_part, values[0].values()))
+        counts = Counter(field for value in values for field in value)
+        shared = {field for field, count in counts.items() if count > 1}
+        is_alike = 2 * sum(counts[field] for field in shared) > counts.total()
+        is_alike = is_alike and mean(map(len, values)) >= MIN_ALIKE * len(shared)
+        return is_alike and not any(map(_is_part, values[0].values()))
     is_plain = not any(isinstance(value, dict) for value in values)
     return is_plain and len(objects) > 1 and mean(map(len, objects)) <= len(keys) / 2
 

@@ -17,15 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.nouns import plural, singular
-from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, NAME_PARTS, NAMES, plain
+from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, plain
 from clew.store.sources.databases import ForeignKey, SqlTable
 from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
 
 Kind = Literal["text", "integer", "number", "boolean", "date", "list", "binary", "empty"]
 Content = Mapping[str, pa.ChunkedArray]
 
-KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
-"""Endings of headers of keys."""
 MAX_NAME_CHARS = 80
 """Length of a name or a category, in characters. Longer texts describe."""
 MAX_ITEM_CHARS = 40
@@ -40,6 +38,8 @@ MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
 """Share of distinct values found in another table: with a header that speaks of it, and without."""
 MIN_SPLIT = 0.05
 """Share of filled cells that hold the separator of a list."""
+MIN_CODES = 20
+"""Number of distinct texts of one length that are codes even if written in small letters."""
 MAX_PANEL_COLUMNS = 3
 MAX_LISTED_VALUES = 50
 """Categories with more values than this are not listed in the summary."""
@@ -105,8 +105,9 @@ class ColumnProfile:
 
     @cached_property
     def is_code(self) -> bool:
-        """Whether the texts are single words with digits (`L0141`), or capitals of one length (`JFK`)."""
-        alike = len(set(map(len, self.sample))) == 1 and all(map(str.isupper, self.sample))
+        """Whether the texts are single words with digits (`L0141`), or of one length: capitals (`JFK`), or many."""
+        alike = len(set(map(len, self.sample))) == 1
+        alike = alike and (len(self.sample) >= MIN_CODES or all(map(str.isupper, self.sample)))
         return (alike and not any(" " in text for text in self.sample)) or self._mostly(_CODE)
 
     @cached_property
@@ -146,6 +147,11 @@ class TableProfile:
     def type(self) -> str:
         """The type of a row: `category` of `categories`."""
         return singular(self.table.name)
+
+    @cached_property
+    def handles(self) -> frozenset[str]:
+        """Columns by which others may refer to a row without saying of which table: the first one, and names."""
+        return frozenset((*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name))))
 
     @property
     def references(self) -> frozenset[str]:
@@ -202,8 +208,8 @@ def kind_of_values(kind: pa.DataType) -> Kind:
 def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
     """Find the separator that cuts cells into short items that come again.
 
-    Commas stand in names and places as well ("Portland, Oregon"): items must come first in some cells and later in
-    others.
+    Commas stand in names and places as well ("Portland, Oregon"): items must come alone or at both ends of cells,
+    unless they are words without a blank after the comma, and some cells hold one of them.
     """
     for separator in _SEPARATORS:
         is_cut = pc.match_substring(column.values, separator)
@@ -214,8 +220,11 @@ def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
         distinct = set(items)
         if max(map(len, items)) > MAX_ITEM_CHARS or len(distinct) > MAX_REPEATED * len(items) or "" in distinct:
             continue
-        mixed = {cell[0] for cell in cells} & {item for cell in cells for item in cell[1:]}
-        if separator != "," or 2 * len(mixed) > len(distinct):
+        cut = [cell for cell in cells if len(cell) > 1]
+        free = {cell[0] for cell in cells if len(cell) == 1} | {cell[0] for cell in cut} & {cell[-1] for cell in cut}
+        parts = {item for cell in cut for item in cell}
+        are_words = len(cut) < len(cells) and not any(" " in text for text in texts.slice(0, _SAMPLE).to_pylist())
+        if separator != "," or are_words or 2 * len(parts & free) > len(parts):
             return separator
     return None
 
@@ -268,7 +277,7 @@ def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[s
     unique = [name for name, column in columns.items() if column.is_unique and column.kind in ("text", "integer")]
     own = [name for name in unique if plain(name) in called]
     own += [name for name in list(columns)[:1] if name in unique and plain(name).endswith(KEY_ENDINGS)]
-    return tuple(name for name in own if plain(name) not in of_others)[:1]
+    return tuple(name for name in own if not f"_{plain(name)}".endswith(tuple(f"_{one}" for one in of_others)))[:1]
 
 
 def _with_references(
@@ -318,7 +327,9 @@ def _reference(
             if plain(target.name).endswith(KEY_ENDINGS) and not is_key:
                 continue  # most likely a reference itself
             spoken = _speaks_of(header, other.table.name, "" if is_same else target.name, is_own=is_own)
-            if not spoken and (is_same or not _has_letters(column)):
+            if not (is_key or target.is_code or target.name in other.handles):
+                continue
+            if not spoken and (is_same or target.rows == 1 or not _has_letters(column)):
                 continue
             if is_own and is_key and _repeats(contents[other.table.name], column.name, target.name):
                 continue

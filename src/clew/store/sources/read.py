@@ -92,8 +92,9 @@ class _Found:
         roles = node_roles(raw.table.column_names, options.columns)
         if "key" not in roles and (self.partial or is_plainly("nodes", Path(raw.file))):
             raise unclear(raw)
-        is_given = "key" in options.columns or roles.get("key") != roles.get("name")
-        if self.partial or is_given or profile_column("", raw.table[roles["key"]]).is_unique:
+        key = roles.get("key")
+        is_given = "key" in options.columns or key != roles.get("name")
+        if key is not None and (self.partial or is_given or profile_column(key, raw.table[key]).is_unique):
             self.nodes.append(as_nodes(raw, options, partial=self.partial))
             return
         declared = {role: column for role, column in roles.items() if role in ("type", "name")}

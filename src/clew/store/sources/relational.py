@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import Piece, Tables
-from clew.store.sources.columns import NAMES, plain
+from clew.store.sources.columns import KEY_ENDINGS, NAMES, plain
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
 from clew.store.sources.jsonl import column_of
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, as_text, is_list, is_text, typed_by_content
-from clew.store.sources.profile import KEY_ENDINGS, TableProfile, nouns_of, profile_tables, split_lists
+from clew.store.sources.profile import TableProfile, nouns_of, profile_tables, split_lists
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
