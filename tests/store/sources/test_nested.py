@@ -2,7 +2,9 @@
 
 import json
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import clew
 from clew.core.errors import SourceError
@@ -100,3 +102,11 @@ def test_fields_of_one_nested_object_are_columns():
 def test_what_holds_no_objects_is_refused_with_what_was_expected(tmp_path, document):
     with pytest.raises(SourceError, match="expected objects in a list"):
         read_sources([written(tmp_path, "numbers.json", document)])
+
+
+def test_records_nested_in_parquet_are_tables(tmp_path):
+    orders = [{"id": 1, "lines": [{"product": "tent"}, {"product": "rope"}]}, {"id": 2, "lines": [{"product": "axe"}]}]
+    parquet.write_table(pa.Table.from_pylist(orders), tmp_path / "orders.parquet")
+    tables = read_sources([tmp_path / "orders.parquet"])
+    assert names(tables, "line") == ["tent", "rope", "axe"]
+    assert relations(tables) == {"order"}

@@ -18,7 +18,7 @@ from clew.store.graph.tables import Problem
 from clew.store.sources.columns import edge_roles, node_roles
 from clew.store.sources.files import line_at, read_bytes, stem_of
 from clew.store.sources.nested import nested_tables
-from clew.store.sources.pieces import RawTable, is_text
+from clew.store.sources.pieces import RawTable, is_list, is_text
 from clew.store.sources.wide import concatenated
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
@@ -212,6 +212,11 @@ def _text(value: Any) -> str:
     if isinstance(value, str | date):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def holds_objects(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds nested records."""
+    return bool(pa.types.is_struct(kind.value_type if is_list(kind) else kind))
 
 
 def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:

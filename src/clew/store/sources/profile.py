@@ -11,17 +11,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.nouns import plural, singular
+from clew.store.graph.build import kind_of
 from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, plain
 from clew.store.sources.databases import ForeignKey, SqlTable
 from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
 
-Kind = Literal["text", "integer", "number", "boolean", "date", "list", "binary", "empty"]
 Content = Mapping[str, pa.ChunkedArray]
 
 MAX_NAME_CHARS = 80
@@ -61,7 +60,8 @@ class ColumnProfile:
     """Statistics of one column. Those of a list count its items."""
 
     name: str
-    kind: Kind
+    kind: str
+    """`text`, `integer`, `number`, `boolean`, `date`, `list`, or `empty` if no cell has a value."""
     rows: int
     filled: int
     """Number of cells with a value."""
@@ -176,9 +176,9 @@ class TableProfile:
 
 def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     """Count the values of a column, and find the separator of lists that are written as text."""
-    kind = kind_of_values(column.type)
-    if kind == "binary":
-        return ColumnProfile(name, kind, len(column), len(column) - column.null_count, pa.array([], _TEXT), 0)
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = pa.chunked_array([pa.nulls(len(column), _TEXT)])
+    kind = kind_of(column.type)
     items = pc.list_flatten(column) if kind == "list" else column
     texts = as_text(items if isinstance(items, pa.ChunkedArray) else pa.chunked_array([items])).cast(_TEXT)
     texts = texts.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(texts), ""), False))
@@ -187,22 +187,6 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     found = ColumnProfile(name, kind if filled else "empty", len(column), filled, values, len(texts))
     return replace(found, separator=_separator(found, texts)) if kind == "text" else found
-
-
-def kind_of_values(kind: pa.DataType) -> Kind:
-    """Return the kind of the values of an Arrow type."""
-    if is_list(kind):
-        return "list"
-    for belongs, name in (
-        (pa.types.is_boolean, "boolean"),
-        (pa.types.is_integer, "integer"),
-        (lambda one: pa.types.is_floating(one) or pa.types.is_decimal(one), "number"),
-        (pa.types.is_temporal, "date"),
-        (lambda one: pa.types.is_binary(one) or pa.types.is_large_binary(one), "binary"),
-    ):
-        if belongs(kind):
-            return name  # type: ignore[return-value]
-    return "text"
 
 
 def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:

@@ -22,7 +22,7 @@ from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.store.sources.files import SourceOptions, kind_of, read_utf8
-from clew.store.sources.jsonl import read_json, read_json_lines, read_parquet
+from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
@@ -214,7 +214,10 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     kind = kind_of(path)
     flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
     if kind in _PARQUET:
-        found.add(read_parquet(path, options.columns), said, options)
+        raw = read_parquet(path, options.columns)
+        is_nested = not flat and any(map(holds_objects, raw.table.schema.types))
+        for part in nested_raw(raw.table.to_pylist(), str(path)) if is_nested else [raw]:
+            found.add(part, said, options)
     elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
