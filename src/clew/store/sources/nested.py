@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
@@ -87,41 +87,44 @@ def _map_records(items: Mapping[str, Any]) -> list[Record]:
 
 def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
     """Add a table, and tables of the records that are nested in it."""
-    records = [dict(record) for record in records]
-    tables[name] = records
-    fields = list(dict.fromkeys(field for record in records for field in record))
-    while fields:
-        field = fields.pop(0)
-        values = [record[field] for record in records if record.get(field) is not None]
+    while structs := _structs(records):
+        records = [_flattened(record, structs) for record in records]
+    tables[name] = records = [dict(record) for record in records]
+    for field in dict.fromkeys(field for record in records for field in record):
+        values = [value for record in records if (value := record.get(field)) not in (None, [], {})]
         objects = [value for value in values if isinstance(value, dict)]
         lists = [value for value in values if isinstance(value, list) and any(isinstance(one, dict) for one in value)]
         if objects and len(objects) == len(values):
-            if not _is_map(objects):
-                fields = _flattened(records, field) + fields
-            elif all(isinstance(item, dict) for one in objects for item in one.values()):
-                rows = [_map_records(record[field]) if record.get(field) else [] for record in records]
+            if all(isinstance(item, dict) for one in objects for item in one.values()) and _is_map(objects):
+                rows = [_map_records(record.get(field) or {}) for record in records]
                 _add_rows(name, field, records, rows, tables)
             else:
                 _list_items(records, field, objects)
-        elif lists and len(lists) == len([value for value in values if value != []]):
+        elif lists and len(lists) == len(values):
             rows = [[one for one in record.get(field) or () if isinstance(one, dict)] for record in records]
             _add_rows(name, field, records, rows, tables)
 
 
-def _flattened(records: list[Record], field: str) -> list[str]:
-    """Replace a nested object by its fields, in each record; return their names."""
-    inner = list(dict.fromkeys(key for record in records for key in record.get(field) or ()))
-    if len(inner) > MAX_FIELDS:
-        _list_items(records, field, [])
-        return []
-    for index, record in enumerate(records):
-        value = record.get(field)
-        rebuilt: Record = {}
-        for name, other in record.items():
-            rebuilt |= {f"{field}.{key}": one for key, one in (value or {}).items()} if name == field else {name: other}
-        records[index].clear()
-        records[index] |= rebuilt
-    return [f"{field}.{key}" for key in inner]
+def _structs(records: Sequence[Record]) -> set[str]:
+    """Return the fields that hold objects of the same few fields in all records."""
+    objects: dict[str, list[Record]] = {}
+    others: set[str] = set()
+    for record in records:
+        for field, value in record.items():
+            if isinstance(value, dict):
+                objects.setdefault(field, []).append(value)
+            elif value is not None:
+                others.add(field)
+    few = {field for field, held in objects.items() if len({key for one in held for key in one}) <= MAX_FIELDS}
+    return {field for field in few - others if not _is_map(objects[field])}
+
+
+def _flattened(record: Record, structs: Collection[str]) -> Record:
+    """Replace nested objects by their fields."""
+    flat: Record = {}
+    for field, value in record.items():
+        flat |= {f"{field}.{key}": one for key, one in (value or {}).items()} if field in structs else {field: value}
+    return flat
 
 
 def _list_items(records: list[Record], field: str, objects: Sequence[Mapping[str, Any]]) -> None:
