@@ -39,6 +39,8 @@ MIN_SPLIT = 0.05
 """Share of filled cells that hold the separator of a list."""
 MIN_CODES = 20
 """Number of distinct texts of one length that are codes even if written in small letters."""
+MAX_TARGETS = 20
+"""Number of columns of a table that others may refer to, so that the cost does not grow with the square of columns."""
 MAX_PANEL_COLUMNS = 3
 MAX_LISTED_VALUES = 50
 """Categories with more values than this are not listed in the summary."""
@@ -149,9 +151,18 @@ class TableProfile:
         return singular(self.table.name)
 
     @cached_property
-    def handles(self) -> frozenset[str]:
-        """Columns by which others may refer to a row without saying of which table: the first one, and names."""
-        return frozenset((*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name))))
+    def targets(self) -> list[ColumnProfile]:
+        """Columns that others may refer to: the key, the first column, names and codes, if they tell rows apart."""
+        handles = {*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name)), *self.table.key}
+        fitting = [
+            one
+            for name, one in self.columns.items()
+            if one.is_unique
+            and (one.kind == "text" or (one.kind == "integer" and (name,) == self.table.key))
+            and (name in handles or one.is_code)
+            and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # most likely a reference itself
+        ]
+        return fitting[:MAX_TARGETS]
 
     @property
     def references(self) -> frozenset[str]:
@@ -304,20 +315,13 @@ def _reference(
     is_same = column.is_unique and not header.endswith(KEY_ENDINGS)
     for other in profiles.values():
         is_own = other.table.name == profile.table.name
-        for target in other.columns.values():
-            if target is column or not target.is_unique or target.kind not in ("text", "integer"):
-                continue
+        for target in other.targets:
             is_key = (target.name,) == other.table.key
-            if plain(target.name).endswith(KEY_ENDINGS) and not is_key:
-                continue  # most likely a reference itself
             spoken = _speaks_of(header, other.table.name, "" if is_same else target.name, is_own=is_own)
-            if not (is_key or target.is_code or target.name in other.handles):
-                continue
-            if not spoken and (is_same or target.rows == 1 or not _has_letters(column)):
+            is_strange = is_same or target.rows == 1 or not _has_letters(column)
+            if target is column or (not spoken and (is_strange or target.kind == "integer")):
                 continue
             if is_own and is_key and _repeats(contents[other.table.name], column.name, target.name):
-                continue
-            if target.kind == "integer" and not (is_key and spoken):
                 continue
             share = _share(column.values, target.values)
             if share >= (least if spoken else MIN_UNSPOKEN):
@@ -373,9 +377,9 @@ def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], conte
     first = next(iter(profile.columns.values()), None)
     if not key and first is not None and first.is_unique and first.name not in profile.references:
         key = (first.name,) if first.kind == "integer" or first.is_code else ()
-    pairs = combinations([one for one in table.foreign if len(one.columns) == 1], 2)
-    ends = [[one.columns[0] for one in pair] for pair in pairs if not key]
-    unique = tuple(frozenset(pair) for pair in ends if tell_apart([content[column] for column in pair]))
+    ends = [name for one in table.foreign for name in one.columns]
+    is_pair = not key and len(ends) == len(table.foreign) == 2 and tell_apart([content[name] for name in ends])
+    unique = (frozenset(ends),) if is_pair else ()
     return replace(profile, table=replace(table, key=key, unique=unique))
 
 
