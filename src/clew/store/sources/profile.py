@@ -37,8 +37,6 @@ MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
 """Share of distinct values found in another table: with a header that speaks of it, and without."""
 MIN_SPLIT = 0.05
 """Share of filled cells that hold the separator of a list."""
-MIN_CODES = 20
-"""Number of distinct texts of one length that are codes even if written in small letters."""
 MAX_TARGETS = 20
 """Number of columns of a table that others may refer to, so that the cost does not grow with the square of columns."""
 MAX_PANEL_COLUMNS = 3
@@ -107,9 +105,8 @@ class ColumnProfile:
 
     @cached_property
     def is_code(self) -> bool:
-        """Whether the texts are single words with digits (`L0141`), or of one length: capitals (`JFK`), or many."""
-        alike = len(set(map(len, self.sample))) == 1
-        alike = alike and (len(self.sample) >= MIN_CODES or all(map(str.isupper, self.sample)))
+        """Whether the texts are single words with digits (`L0141`), or capitals of one length (`JFK`)."""
+        alike = len(set(map(len, self.sample))) == 1 and all(map(str.isupper, self.sample))
         return (alike and not any(" " in text for text in self.sample)) or self._mostly(_CODE)
 
     @cached_property
