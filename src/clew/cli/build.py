@@ -96,6 +96,14 @@ NodesOnly = Annotated[
 FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Read what links in a folder lead to, also outside of it.")
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="TYPE", help="Leave out this type, or keys such as 'http://…/*'."),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
 
 
@@ -110,6 +118,8 @@ def build(
     schema: SchemaFile = None,
     encoding: Encoding = None,
     language: Language = "en",
+    include: Include = None,
+    exclude: Exclude = None,
     trust: Trust = False,
     skip_bad: SkipBad = False,
     embed: Embed = "lazy",
@@ -158,6 +168,7 @@ def build(
     if ray is not None and embed == "lazy":
         raise InputError("--ray shares out the reading of documents and --embed all; there is neither of them here")
     read = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
+    read = replace(read, include=tuple(include or ()), exclude=tuple(exclude or ()))
     options = replace(read, node_type=node_type, language=language, trust=trust)
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:

@@ -19,6 +19,7 @@ import pyarrow.csv as pcsv
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import EDGE_COLUMNS, Piece, Problem
+from clew.store.sources.columns import GENERAL_KEYS, KEY_ENDINGS, plain
 from clew.store.sources.files import SourceOptions, kind_of
 from clew.store.sources.pieces import RawTable, as_edges
 
@@ -239,6 +240,8 @@ def looks_like_triples(dialect: Dialect, path: Path) -> bool:
     widths = Counter(len(row) for row in dialect.rows)
     if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
         return False
+    if any(plain(cell) in GENERAL_KEYS or plain(cell).endswith(KEY_ENDINGS) for cell in dialect.header):
+        return False  # a header
     relations = Counter(row[1] for row in dialect.rows if len(row) == 3)
     first = relations[dialect.header[1]]
     return first > 1 or (len(dialect.rows) <= _FEW and kind_of(path) != ".csv")
