@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,3 +168,25 @@ def test_a_new_key_in_every_row_is_refused_before_a_column_is_made_of_each(tmp_p
     (tmp_path / "sparse.jsonl").write_text(rows)
     with pytest.raises(SourceError, match="same keys"):
         read_sources([tmp_path / "sparse.jsonl"])
+
+
+def test_headers_that_appear_again_are_numbered(tmp_path):
+    (tmp_path / "games.csv").write_text("Game,Score,Score,Score 2,,\nfinal,1,2,3,x,y\nsemi,4,5,6,z,z\n")
+    clew.build([tmp_path / "games.csv"], tmp_path / "games.kb")
+    schema = clew.open(tmp_path / "games.kb").schema
+    assert {"Score", "Score 2", "Score 3"} <= schema.attribute_types.keys()
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["7,169", "6,260", "–", "950"], [7169, 6260, None, 950]),
+        (["1,234.5", "−3", "0"], [1234.5, -3.0, 0.0]),
+        (["007", "1,000"], ["007", "1,000"]),
+        (["1,2", "3,4"], ["1,2", "3,4"]),
+    ],
+)
+def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
+    from clew.store.sources.pieces import typed_by_content
+
+    assert typed_by_content(pa.chunked_array([cells])).to_pylist() == expected

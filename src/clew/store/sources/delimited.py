@@ -100,11 +100,11 @@ def read_delimited(
     data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
 ) -> tuple[RawTable, list[Problem]]:
     """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
-    if names is None:
-        _check_header(dialect.header, file)
+    header = names or _numbered(dialect.header, file)
     if dialect.spaced:
         data = _without_blanks(data, dialect)
     table, bad = _parse(data, dialect, file, names, skip_bad)
+    table = table.rename_columns(list(header))
     header_rows = int(names is None)
     newlines = data.count(b"\n") + (not data.endswith(b"\n"))
     if table.num_rows + header_rows == newlines:
@@ -179,10 +179,20 @@ def _parse(
         ) from wrong
 
 
-def _check_header(header: Sequence[str], file: str) -> None:
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise SourceError(f"the column {repeated[0]!r} appears more than once; rename one", file=file, line=1)
+def _numbered(header: Sequence[str], file: str) -> list[str]:
+    """Return the header with numbers after names that appear again: `Score`, `Score 2`. Keys must not."""
+    taken, times, found = set(header), Counter[str](), []
+    for name in header:
+        times[name] += 1
+        if times[name] > 1 and plain(name) in GENERAL_KEYS:
+            raise SourceError(f"the column {name!r} appears more than once; rename one", file=file, line=1)
+        own = name
+        while times[name] > 1 and own in taken:
+            own = f"{name or 'unnamed'} {times[name]}"
+            times[name] += own in taken
+        taken.add(own)
+        found.append(own)
+    return found
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:

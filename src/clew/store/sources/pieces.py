@@ -261,9 +261,11 @@ def _columns(names: list[str]) -> str:
     return f"the columns are: {', '.join(names)}"
 
 
-_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+_MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "–", "—")
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
+_GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
+"""Numbers with commas between thousands, or with the sign of minus that is printed."""
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
@@ -286,6 +288,9 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
             if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
                 return cleaned  # a float would lose digits
             return _cast(values, name, cleaned)
+    if not dates_only and _all_match(sample, _GROUPED) and _all_match(values, _GROUPED):
+        plain_digits = pc.replace_substring(pc.replace_substring(values, ",", ""), "−", "-")
+        return typed_by_content(plain_digits)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
     return cleaned if dates is None else dates
 

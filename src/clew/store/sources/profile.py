@@ -45,6 +45,7 @@ MAX_LISTED_VALUES = 50
 _SAMPLE = 2000
 _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
+_WORD = re.compile(r"[^\W\d_]{3}")
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
 _NOT_A_NAME = re.compile(
     r"^\w+://|^www\.|^\S+@\S+\.\w+$"  # addresses
@@ -144,8 +145,11 @@ class TableProfile:
 
     @property
     def type(self) -> str:
-        """The type of a row: `category` of `categories`."""
-        return singular(self.table.name)
+        """The type of a row: `category` of `categories`, or `Film` if the file name has no word and films name the rows."""
+        if _WORD.search(self.table.name):
+            return singular(self.table.name)
+        named = [name for name in self.named_by if plain(name) not in (*NAMES["full"], *NAMES["title"])]
+        return singular(named[0]) if len(self.named_by) == 1 and named else "row"
 
     @cached_property
     def targets(self) -> list[ColumnProfile]:

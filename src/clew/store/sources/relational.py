@@ -291,7 +291,8 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     profile, groups = loaded.profile, options.columns.get("groups")
     key, named = loaded.table.key, profile.named_by
     is_shown = len(named) == 1 and (
-        plain(named[0]) in _NAME_HEADERS | nouns_of(loaded.table.name) or _ends_as_name(named[0])
+        plain(named[0]) in _NAME_HEADERS | nouns_of(loaded.table.name) | {plain(profile.type)}
+        or _ends_as_name(named[0])
     )
     dropped = {*profile.references, *(named if is_shown else ())}
     if len(key) == 1 and (
