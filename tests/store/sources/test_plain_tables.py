@@ -190,3 +190,9 @@ def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
     from clew.store.sources.pieces import typed_by_content
 
     assert typed_by_content(pa.chunked_array([cells])).to_pylist() == expected
+
+
+def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their_names(tmp_path):
+    (tmp_path / "204-7.csv").write_text("Film,Year\nSukran,2005\nHeat,1995\n")
+    clew.build([tmp_path / "204-7.csv"], tmp_path / "films.kb")
+    assert clew.open(tmp_path / "films.kb").schema.type_names == ("Film",)

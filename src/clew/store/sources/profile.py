@@ -145,7 +145,7 @@ class TableProfile:
 
     @property
     def type(self) -> str:
-        """The type of a row: `category` of `categories`, or `Film` if the file name has no word and films name the rows."""
+        """The type of a row: `category` of `categories`, or the header of the names if the table's name has no word."""
         if _WORD.search(self.table.name):
             return singular(self.table.name)
         named = [name for name in self.named_by if plain(name) not in (*NAMES["full"], *NAMES["title"])]
