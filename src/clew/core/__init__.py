@@ -1,1 +1,1 @@
-"""The values everything speaks in: types, queries, errors, traces, and their one JSON form."""
+"""Shared value types, queries, errors and traces, with the JSON form of each."""
