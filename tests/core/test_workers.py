@@ -133,7 +133,7 @@ def test_what_a_killed_worker_had_under_way_is_done_again(workers, tmp_path):
 
 
 def test_an_item_that_ends_every_worker_is_named(workers, tmp_path):
-    with pytest.raises(WorkerError, match="3 workers ended .* item 5"):
+    with pytest.raises(WorkerError, match=r"3 workers ended .* item 5"):
         list(workers.each(Square(4, lives(tmp_path, 9)), range(40)))
 
 
