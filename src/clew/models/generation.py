@@ -30,7 +30,7 @@ class NextTokens:
 
 
 Advance = Callable[[Sequence[int], Sequence[int]], NextTokens]
-"""Function from the previous beams' indexes and the tokens they took to the next log-probabilities."""
+"""Takes the parent of each live beam among the previous beams, and its last token. Returns the next tokens."""
 
 
 @dataclass(frozen=True, slots=True)
