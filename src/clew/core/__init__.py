@@ -1,1 +1,1 @@
-"""Shared value types, queries, errors and traces, with the JSON form of each."""
+"""Values shared by all packages: types, queries, errors and traces."""
