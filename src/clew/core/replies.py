@@ -1,4 +1,4 @@
-"""Replies of other servers, which may be endless."""
+"""Bounded reading of replies from other servers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ReplyTooLongError(ValueError):
 def read_bounded(pieces: Iterable[bytes], most_bytes: int, seconds: float) -> bytes:
     """Return the pieces joined. Raise ReplyTooLongError, or TimeoutError if they take longer than `seconds`.
 
-    Timeouts of HTTP clients count from piece to piece: a server that sends a byte now and then never exceeds them.
+    HTTP clients apply their timeout to each piece, so a server that sends single bytes can exceed any total time.
     """
     deadline = time.monotonic() + seconds
     content = bytearray()
