@@ -120,11 +120,10 @@ def test_links_out_of_a_folder_of_tables_are_not_followed(tmp_path):
     (folder / "more.csv").symlink_to(tmp_path / "outside.csv")
     report = clew.build([folder], tmp_path / "base.kb")
     assert report.nodes == 1
-    assert report.notes == (
-        f"skipped {folder}/more.csv: the link leads out of the folder: add --follow-links to read it",
-    )
+    assert f"skipped {folder}/more.csv: the link leads out of the folder: add --follow-links to read it" in report.notes
     followed = clew.build([folder], tmp_path / "base.kb", options=clew.SourceOptions(follow_links=True))
-    assert (followed.nodes, followed.notes) == (2, ())
+    assert followed.nodes == 2
+    assert not any("skipped" in note for note in followed.notes)
 
 
 def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):

@@ -172,9 +172,9 @@ class TableProfile:
 
     def to_text(self) -> str:
         """Summarise the table: `orders: 318 orders, named by order_no; customer → customers (100 %)`."""
-        noun = plural(self.type) if self.type != self.table.name else "rows"
+        noun = "row" if self.type == self.table.name else self.type
         named = " and ".join(self.named_by) or ("what they connect" if self.is_between else "")
-        parts = [f"{self.rows:,} {noun}" + (f", named by {named}" if named else "")]
+        parts = [f"{self.rows:,} {noun if self.rows == 1 else plural(noun)}" + (f", named by {named}" if named else "")]
         for key in self.table.foreign:
             share = min((self.shares[column] for column in key.columns if column in self.shares), default=1.0)
             parts.append(f"{', '.join(key.columns)} → {key.table} ({math.floor(100 * share)} %)")
