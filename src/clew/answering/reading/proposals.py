@@ -104,7 +104,8 @@ class Proposer:
             if form != "none" and np.exp(likely - some) > DOUBT / 4:
                 for plan, score in self._of_form(form, scores, paths):
                     for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
-                        found[variant] = max(found.get(variant, -np.inf), score + likely + more)
+                        total = score + likely + more + _parts_score(variant, scores)
+                        found[variant] = max(found.get(variant, -np.inf), total)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
@@ -207,9 +208,8 @@ class Proposer:
             for attribute, likely in self._likeliest(mention.values, self.owners == mention.type, 4):
                 yield Plan("value", attribute=attribute, mentions=(place,)), left + likely
         for plan, score in self._bodies("value", scores, paths, few=4):
-            if plan.branches:
-                for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
-                    yield replace(plan, attribute=attribute), score + likely + DOUBLED
+            for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
+                yield replace(plan, attribute=attribute), score + likely + DOUBLED
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Whether one node is reached from another, or whether there is anything at all."""
@@ -279,8 +279,7 @@ class Proposer:
                     joined = Plan(form, int(self.ends[one[-1]]), branches)
                     yield joined, first + second + DOUBLED + left
                     if scores.either > DOUBT:
-                        likely = float(np.log(scores.either))
-                        yield replace(joined, either=True), max(first, second) + likely + left
+                        yield replace(joined, either=True), max(first, second) + left
         for pair in itertools.combinations(range(count), 2):
             yield from self._pairs(form, scores, paths, pair, few)
         for three in itertools.combinations(range(count), 3):
@@ -301,7 +300,7 @@ class Proposer:
                 joined = Plan(form, int(self.ends[first[-1]]), (Branch(one, first), Branch(other, second)))
                 yield joined, own + its + left
                 if scores.either > DOUBT:
-                    yield replace(joined, either=True), own + its + left + float(np.log(scores.either))
+                    yield replace(joined, either=True), own + its + left
         for kept, denied in ((one, other), (other, one)):
             yield from self._denied(form, scores, paths[kept][:few], kept, denied, left)
 
@@ -319,7 +318,7 @@ class Proposer:
             for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
-                yield plan, own + likely + left + float(np.log(mention.negated))
+                yield plan, own + likely + left
 
     def _denied_alike(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """The plan with all denied that is joined with what is denied; or denied by the hops of something like it."""
@@ -352,7 +351,7 @@ class Proposer:
         for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
             kind = float(scores.types[self.ends[hop]])
             plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
-            yield plan, likely + kind + left + float(np.log(mention.negated))
+            yield plan, likely + kind + left
 
     def _triples(
         self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
@@ -365,7 +364,7 @@ class Proposer:
                 allowed = np.zeros(len(self.ends), dtype=bool)
                 allowed[list(self.leaving.get(mention.type, ()))] = True
                 own += [
-                    (Branch(place, (hop,), negated=True), likely + float(np.log(mention.negated)))
+                    (Branch(place, (hop,), negated=True), likely)
                     for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
                 ]
         for chosen in itertools.product(*options):
@@ -380,7 +379,7 @@ class Proposer:
         found = []
         for hop, likely in self._likeliest(scores.lacked, self.ends == plan.target, 2):
             branches = (*plan.branches, Branch(None, (hop,), negated=True))
-            found.append((replace(plan, branches=branches), likely + float(np.log(scores.lacking))))
+            found.append((replace(plan, branches=branches), likely))
         return found
 
     def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
@@ -427,6 +426,22 @@ class Proposer:
 
 
 SURELY_DENIED = 0.98
+RAREST_PART = 0.001
+"""Lower limit for the probability that a plan has a part, or does without it."""
+
+
+def _parts_score(plan: Plan, scores: Scores) -> float:
+    """Return the log-probability that a plan has just these of the parts that few plans have.
+
+    A plan without a part pays for that too: otherwise plans with the part could never win.
+    """
+    is_lacking = any(branch.negated and branch.mention is None for branch in plan.branches)
+    parts = [(plan.either, scores.either), (is_lacking, scores.lacking)]
+    denied = {branch.mention for branch in plan.branches if branch.negated}
+    named = {branch.mention for branch in plan.branches} - {None}
+    parts += [(mention in denied, scores.mentions[mention].negated) for mention in named if mention is not None]
+    shares = [share if has_part else 1 - share for has_part, share in parts]
+    return float(np.log(np.maximum(shares, RAREST_PART)).sum())
 
 
 def _is_even(plan: Plan, scores: Scores) -> bool:

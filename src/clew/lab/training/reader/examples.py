@@ -36,6 +36,8 @@ _SAID: dict[str, Comparison] = {
     **{one: one for one in COMPARISONS},
 }
 """How a question's query writes its comparisons."""
+EQUALITIES = ("=", "!=")
+"""How a plan compares a text or a truth value."""
 
 
 class _Type(BaseModel):
@@ -348,7 +350,10 @@ class _Reading:
             if attribute is None or operator is None or is_second:
                 is_whole = False
             elif isinstance(value, bool) or (isinstance(value, str) and kind not in ("number", "date")):
-                found.append(Requirement(attribute, "=", value=value))
+                if isinstance(value, bool) and operator == "!=":
+                    operator, value = "=", not value
+                is_whole &= operator in EQUALITIES
+                found.append(Requirement(attribute, operator if operator in EQUALITIES else "=", value=value))
             else:
                 free = [p for p, _ in enumerate(numbers) if p not in numeric or operator in ("<=", ">=")]
                 place = next((p for p in free if _means(numbers[p], value, kind, name)), None)

@@ -264,7 +264,7 @@ class Fitting(Descent):
             starts = dict(zip(chosen, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True))
             total = total + self._lessons_loss(network, one, starts, said, labels)
             total = total + self._paths_loss(network, one, starts, said, labels["hops"])
-        return total / sum(len(chosen) for _, chosen in batch)
+        return total / (self.settings.batch * self.settings.together)  # every question counts alike in every step
 
     def _meanings(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
         """Texts of like length are read together."""
