@@ -29,8 +29,15 @@ class Rejected:
     reason: str
 
 
-Asks = Literal["nodes", "number", "truth", "value"]
-"""What is asked for: the nodes that are found, their number, whether there are any, or an attribute of theirs."""
+Asks = Literal[
+    "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each"
+]
+"""What is asked for: the nodes that are found, their number, whether there are any, or an attribute of theirs.
+
+Of the values of that attribute also the average, the sum, the highest, the lowest, the number of different ones, the
+most common one, and the number of nodes with each. `each` without an attribute asks for the number that the nodes are
+sorted by.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from clew.store.index.tokens import terms
 HEADS = (
     *("only", "first of two", "second of two", "first of three", "second of three", "third of three"),
     *("denied", "lacked", "counted", "value", "value of answer", "extreme", "quantity", "switch", "type"),
+    *("counted quantity", "related"),
 )
 """What each of the stacked matrices in the weights compares, in their order."""
 FOCUS, OTHER = "§", "•"
@@ -165,7 +166,7 @@ class Scorer:
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
         forms = _logged(raw[0] @ heads["forms"].T + heads["forms_bias"])
-        flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(2, 2))[:, 1]
+        flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(3, 2))[:, 1]
         switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
         positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
         mentions = tuple(
@@ -182,7 +183,12 @@ class Scorer:
         quantities = tuple(
             QuantityScores(
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
-                np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
+                np.concatenate(
+                    (
+                        np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
+                        self._compared("counted quantity", one, self.labels.hops),
+                    )
+                ),
             )
             for place, one in enumerate(numbered)
         )
@@ -191,6 +197,8 @@ class Scorer:
             _logged(self._compared("type", whole, self.labels.types) + self._said_types(self.encoders.told(texts[0]))),
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
+            float(flags[2]),
+            self._compared("related", whole, self.labels.hops),
             float(flags[1]),
             self._compared("counted", whole, self.labels.hops),
             self._compared("value of answer", whole, self.labels.attributes),
