@@ -97,6 +97,8 @@ class Plan:
     """The nodes themselves: of a description, a comparison or a plain value."""
     either: bool = False
     """Whether one of the branches suffices."""
+    asked: int | None = None
+    """The attribute that is asked for of what is the most: "the city of the oldest singer"."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,8 @@ class Wording:
         body = joined(parts) if parts else self._type(plan.target)
         if plan.requirements:
             body += " ; " + " ; ".join(map(self._requirement, plan.requirements))
-        return self._asked(plan, body)
+        said = self._asked(plan, body)
+        return said if plan.asked is None else f"{words_of(self.vocabulary.attributes[plan.asked].name)} of {said}"
 
     def _asked(self, plan: Plan, body: str) -> str:
         named = " , ".join(LETTERS[mention] for mention in plan.mentions)

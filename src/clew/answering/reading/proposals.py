@@ -192,12 +192,17 @@ class Proposer:
             float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
         )
         both = float(np.logaddexp(by_attribute, by_edges))
+        found: list[tuple[Plan, float]] = []
         if plan.form in ORDERED:
             for attribute, likely in self._likeliest(scores.extremes, own, 2):
-                yield replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)
+                found.append((replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)))
         else:
             for hop, likely in self._likeliest(scores.counted, hops, 2):
-                yield replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)
+                found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
+        yield from found
+        if scores.valued > RARE and plan.form != "each":
+            for attribute, likely in self._likeliest(scores.values, own, 2):
+                yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
         """The hops that start at a type."""
@@ -459,6 +464,7 @@ def _parts_score(plan: Plan, scores: Scores) -> float:
     """
     unnamed = {branch.negated for branch in plan.branches if branch.mention is None}
     parts = [(plan.either, scores.either), (True in unnamed, scores.lacking), (False in unnamed, scores.related)]
+    parts.append((plan.asked is not None, scores.valued))
     denied = {branch.mention for branch in plan.branches if branch.negated}
     named = {branch.mention for branch in plan.branches} - {None}
     parts += [(mention in denied, scores.mentions[mention].negated) for mention in named if mention is not None]

@@ -55,6 +55,8 @@ class Scores:
     """How likely the answer is related to something that the question does not name."""
     relating: Floats
     """Over hops that end at the answer: by which one."""
+    valued: float
+    """How likely an attribute of what is the most is asked for."""
     either: float
     """How likely one of several requirements suffices."""
     counted: Floats

@@ -28,7 +28,7 @@ from clew.store.index.tokens import terms
 HEADS = (
     *("only", "first of two", "second of two", "first of three", "second of three", "third of three"),
     *("denied", "lacked", "counted", "value", "value of answer", "extreme", "quantity", "switch", "type"),
-    *("counted quantity", "related"),
+    *("counted quantity", "relating"),
 )
 """What each of the stacked matrices in the weights compares, in their order."""
 FOCUS, OTHER = "§", "•"
@@ -166,7 +166,7 @@ class Scorer:
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
         forms = _logged(raw[0] @ heads["forms"].T + heads["forms_bias"])
-        flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(3, 2))[:, 1]
+        flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(4, 2))[:, 1]
         switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
         positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
         mentions = tuple(
@@ -198,7 +198,8 @@ class Scorer:
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
             float(flags[2]),
-            self._compared("related", whole, self.labels.hops),
+            self._compared("relating", whole, self.labels.hops),
+            float(flags[3]),
             float(flags[1]),
             self._compared("counted", whole, self.labels.hops),
             self._compared("value of answer", whole, self.labels.attributes),

