@@ -77,7 +77,7 @@ def formal_query(found: Interpretation) -> Query:
     pattern = query.pattern
     is_aggregate = found.asks not in ("number", "truth", "value")
     if query.order or query.first is not None or (is_aggregate and len(pattern.variables) > 1):
-        pattern = Pattern((Variable(variable),), (), (Compare(Var(variable), "in", Subquery(query)),))
+        pattern = Pattern((Variable(variable, found.type),), (), (Compare(Var(variable), "in", Subquery(query)),))
     if found.compared is not None:
         pattern = requiring(pattern, Compare(Var(variable), "=", found.compared))
     if found.asks == "value" and found.attribute is not None:

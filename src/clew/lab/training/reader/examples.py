@@ -27,12 +27,14 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.quantities import Quantity, quantities
+from clew.answering.reading.said_values import is_denied
 from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
 from clew.lab.training.reader.queries import NoPlanError, means, plan_of
+from clew.store.index.tokens import tokenise
 
 Hops = tuple[int, ...]
 Triplet = tuple[str, str, str]
@@ -139,6 +141,12 @@ class Example:
         """Attributes with a word that is required of them."""
         required = ((one.attribute, one.value) for one in self.plan.requirements)
         return tuple((place, value) for place, value in required if place is not None and isinstance(value, str))
+
+    @property
+    def denied_categories(self) -> frozenset[tuple[int, str]]:
+        """Those of them that the question denies, as the reader sees it."""
+        before = {one: self.question.lower().partition(one[1].lower())[0] for one in self.categories}
+        return frozenset(one for one, text in before.items() if is_denied([token.text for token in tokenise(text)]))
 
     def hops(self, name: int | None, *, negated: bool = False) -> list[Hops]:
         """Those that lead from a name, or from anything, to the answer."""

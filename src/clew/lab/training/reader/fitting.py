@@ -12,7 +12,7 @@ import copy
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -144,6 +144,7 @@ def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[Option]]:
     scorer, proposer, wording = Scorer(known, encoders, Labels(known, encoders)), Proposer(known), Wording(known)
     for one in schema.examples:
         scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
+        scores = replace(scores, denied=one.denied_categories)
         plans, right = proposer.propose(scores, PLANS), {normal(plan) for plan in one.plans}
         found.append([_option(one, wording.of(p.plan), p.score, normal(p.plan) in right) for p in plans])
     return found
