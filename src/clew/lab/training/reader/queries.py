@@ -11,7 +11,7 @@ from functools import cached_property
 
 from clew.answering.reading.plan import COMPARISONS, Branch, Form, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
-from clew.answering.reading.vocabulary import Hop, Vocabulary
+from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import (
     Aggregate,
     AnyQuery,
@@ -227,12 +227,12 @@ class _Query:
         return hops[0]
 
     def _counted(self, part: Aggregate, target: str) -> int:
-        edges = part.over.edges if part.over else ()
-        if part.function != "count" or len(edges) != 1 or (part.over and part.over.where):
+        """Return the hop whose ends an aggregate over a pattern counts."""
+        over = part.over or Pattern()
+        if part.function != "count" or len(over.edges) != 1 or over.where or target not in over.edges[0].variables:
             raise NoPlanError("another count")
-        inner = _Query(Query(self.query.columns, Pattern(part.over.variables, edges)), self.vocabulary, (), ())  # type: ignore[union-attr]
-        inner.types = inner.types | {target: self.types[target]}
-        return inner._neighbor(target)
+        types = self.types | {name: kind for name, kind in over.types.items() if kind is not None}
+        return self._hop(over.edges[0], target, types)
 
     # Conditions
 
@@ -324,14 +324,21 @@ class _Query:
             yield self._hop(edge, node, self.types), other
 
     def _hop(self, edge: Edge, start: str | Constant, types: dict[str, str]) -> int:
-        def kind(end: str | Constant) -> str:
-            return types.get(end, "") if isinstance(end, str) else getattr(end, "type", None) or ""
+        """Return the hop along an edge. An end of no type may be of any."""
 
-        head, tail = kind(edge.head), kind(edge.tail)
-        hop = Hop(edge.relation or "", "out", head, tail)
-        if start != edge.head:
-            hop = Hop(edge.relation or "", "in", tail, head)
-        for place, one in enumerate(self.vocabulary.hops):
-            if one == hop:
-                return place
-        raise NoPlanError("a relation that the schema does not have")
+        def fits(end: str | Constant, kind: str) -> bool:
+            known = types.get(end) if isinstance(end, str) else getattr(end, "type", None)
+            return known in (None, kind)
+
+        other = edge.tail if start == edge.head else edge.head
+        direction = "out" if start == edge.head else "in"
+        found = [
+            place
+            for place, hop in enumerate(self.vocabulary.hops)
+            if (hop.relation, hop.direction) == (edge.relation, direction)
+            and fits(start, hop.start)
+            and fits(other, hop.end)
+        ]
+        if len(found) != 1:
+            raise NoPlanError("a relation that the schema does not have")
+        return found[0]
