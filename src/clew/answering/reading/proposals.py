@@ -200,7 +200,7 @@ class Proposer:
             for hop, likely in self._likeliest(scores.counted, hops, 2):
                 found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
         yield from found
-        if scores.valued > RARE and plan.form != "each":
+        if scores.valued > DOUBT and plan.form != "each":
             for attribute, likely in self._likeliest(scores.values, own, 2):
                 yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
@@ -400,7 +400,8 @@ class Proposer:
     def _unnamed(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield the plan with a relation that the answer does not have at all, or has to something unnamed."""
         for share, hops, negated in ((scores.lacking, scores.lacked, True), (scores.related, scores.relating, False)):
-            if share > RARE and plan.target is not None and not plan.either:
+            least = RARE if negated else DOUBT
+            if share > least and plan.target is not None and not plan.either:
                 for hop, likely in self._likeliest(hops, self.ends == plan.target, 2):
                     yield replace(plan, branches=(*plan.branches, Branch(None, (hop,), negated))), likely
 

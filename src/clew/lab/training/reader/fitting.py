@@ -24,7 +24,7 @@ from clew.answering.reading.encoders import Encoders, Floats
 from clew.answering.reading.plan import Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.reader import BUDGET, PLANS
-from clew.answering.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, Scorer, masked, shared_words
 from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
@@ -263,7 +263,8 @@ class Fitting(Descent):
             labels = {kind: self.torch.nn.functional.normalize(next(cuts), dim=-1) for kind in kinds}
             lengths, said = [len(one.texts[place]) for place in chosen], next(cuts)
             starts = dict(zip(chosen, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True))
-            total = total + self._lessons_loss(network, one, starts, said, labels)
+            texts = [ids for place in chosen for ids in one.texts[place]]
+            total = total + self._lessons_loss(network, one, starts, said, labels, texts)
             total = total + self._paths_loss(network, one, starts, said, labels["hops"])
         return total / (self.settings.batch * self.settings.together)  # every question counts alike in every step
 
@@ -276,7 +277,13 @@ class Fitting(Descent):
         return self.torch.cat(found).index_select(0, self.tensor(np.argsort(order)))
 
     def _lessons_loss(
-        self, network: Any, one: Tokenised, starts: dict[int, int], said: Any, labels: dict[str, Any]
+        self,
+        network: Any,
+        one: Tokenised,
+        starts: dict[int, int],
+        said: Any,
+        labels: dict[str, Any],
+        texts: Sequence[Ids],
     ) -> Any:
         torch, lessons, total = self.torch, defaultdict(list), 0
         for place, start in starts.items():
@@ -285,7 +292,9 @@ class Fitting(Descent):
         for head, told in lessons.items():
             rows, right, allowed = zip(*told, strict=True)
             own = said.index_select(0, self.tensor(rows))
-            if head in network.classes:
+            if head in SKETCHED:
+                scores = network.classes[head](network.sketched(own, [texts[row] for row in rows]))
+            elif head in network.classes:
                 scores = network.classes[head](own)
             else:
                 scores = network.turned(own, (head,))[0] @ labels[LABELS.get(head, "attributes")].T
