@@ -81,17 +81,17 @@ class Heads:
 class Prepared:
     """The vectors and lessons of a schema."""
 
-    def __init__(self, schema: SchemaExamples, encoders: Encoders) -> None:
+    def __init__(self, schema: SchemaExamples, encoders: Encoders, *, sketch_only: bool = False) -> None:
         vocabulary, lessons = schema.vocabulary, defaultdict(list)
         vectors: list[Any] = []
         words = []
         for example in schema.examples:
             texts, count = example.texts, len(example.spans)
-            base, asked = len(vectors), [texts[0], *texts[1 + count :]]
+            base, asked = len(vectors), texts[:1] if sketch_only else [texts[0], *texts[1 + count :]]
             vectors += list(encoders.meaning(asked))
             words.append((base, encoders.word_features(texts[0])))
             for lesson in schema.lessons(example):
-                if not 0 < lesson.text <= count:
+                if not 0 < lesson.text <= count and (lesson.head in SKETCHED or not sketch_only):
                     row = base if lesson.text == 0 else base + lesson.text - count
                     lessons[lesson.head].append((row, lesson.right, lesson.allowed))
         self.raw = torch.tensor(np.stack(vectors))
@@ -99,6 +99,7 @@ class Prepared:
         self.whole = torch.cat((self.raw[list(rows)], torch.tensor(np.stack(features))), 1)
         self.place = {row: place for place, row in enumerate(rows)}
         texts = {"hops": vocabulary.hop_texts, "attributes": vocabulary.attribute_texts, "types": vocabulary.type_texts}
+        texts = {} if sketch_only else texts
         labels = {kind: torch.tensor(encoders.meaning(list(some))) for kind, some in texts.items()}
         self.labels = {kind: torch.nn.functional.normalize(some, dim=-1) for kind, some in labels.items()}
         self.lessons: Lessons = {}
@@ -172,6 +173,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True)
     parser.add_argument("--weights", type=Path, default=SHIPPED)
     parser.add_argument("--left-out", type=float, default=0.0, help="Share of the schemas to measure on.")
+    parser.add_argument("--sketch", type=Path, nargs="*", default=[], help="Sources that only the sketch learns from.")
     parser.add_argument("--epochs", type=int, default=12)
     given = parser.parse_args()
     torch.manual_seed(0)
@@ -180,7 +182,9 @@ def main() -> None:
     schemas = [one for one in read_sources(given.sources) if not one.name.startswith(KEPT)]
     old = dict(np.load(given.weights / "heads.npz"))
     heads = Heads(old)
-    prepared = {one.name: Prepared(one, encoders) for one in schemas}
+    more = [one for one in read_sources(given.sketch) if not one.name.startswith(KEPT)]
+    prepared = {one.name: Prepared(one, encoders, sketch_only=True) for one in more}
+    prepared |= {one.name: Prepared(one, encoders) for one in schemas}
     left = {name for name in prepared if rng.random() < given.left_out}
     fit(heads, [one for name, one in prepared.items() if name not in left], given.epochs, rng)
     kinds: dict[str, list[Prepared]] = defaultdict(list)
