@@ -14,6 +14,7 @@ import json
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import islice, permutations, product
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from sql_to_query import Database, Refused
 import clew
 from clew.answering.queries.execution import execute
 from clew.core.errors import ClewError, PendingError
+from clew.core.query import AnyQuery, Combined
 from clew.core.types import Answer, NodeRef
 from clew.store.building import build
 from clew.store.graph.tables import Piece, Tables
@@ -131,6 +133,7 @@ def cypher_cases(data: Path, work: Path, count: int, seed: int) -> list[dict[str
         try:
             query = cypher_to_query.convert(row["cypher"], kb.schema)
             gold = [tuple(one) for one in execute(kb, query).rows]
+            every_row = execute(kb, _with_all(query)).rows
         except (Refused, ClewError):
             continue
         if (
@@ -139,8 +142,16 @@ def cypher_cases(data: Path, work: Path, count: int, seed: int) -> list[dict[str
             and gold != [(0.0,)]
             and not all(cell is None for one in gold for cell in one)
         ):
-            cases.append({"base": str(base), "question": row["question"], "gold": gold, "query": str(query)})
+            case = {"base": str(base), "question": row["question"], "gold": gold, "query": str(query)}
+            cases.append({**case, "equal": [tuple(one) for one in every_row]})
     return cases
+
+
+def _with_all(query: AnyQuery) -> AnyQuery:
+    """The query with every row that its limit could have left as well: ties, or all where it has no order."""
+    if isinstance(query, Combined) or query.first is None:
+        return query
+    return replace(query, ties=True) if query.order else replace(query, first=None)
 
 
 def _of_graph(described: dict[str, Any], queries: str, chance: random.Random) -> Tables:
@@ -194,12 +205,14 @@ def _made_up(described: dict[str, Any], queries: str, chance: random.Random) -> 
     return chance.choice(("true", "false")) if kind == "BOOLEAN" else None
 
 
-def judged(answer: Answer, gold: list[tuple[Any, ...]], base: clew.Base, is_limited: bool) -> str:
+def judged(answer: Answer, case: dict[str, Any], base: clew.Base) -> str:
     """Whether an answer has the rows of the gold, in any order of rows and columns.
 
     A node counts as any one of its attributes. Gold queries often show a column that was not asked for, and cut ties
-    at a limit: rows that lack such a column, or keep the ties, are told apart.
+    at a limit: rows that lack such a column, keep the ties, or are others of the same rank, are told apart.
     """
+    gold = case["gold"]
+    is_limited = " first " in case["query"] or "LIMIT" in case["query"].upper()
     rows: list[tuple[Any, ...]] = [tuple(row) for row in answer.rows]
     if not rows:
         rows = [(answer.value,)] if answer.value is not None else [(one.node,) for one in answer.matches]
@@ -215,6 +228,12 @@ def judged(answer: Answer, gold: list[tuple[Any, ...]], base: clew.Base, is_limi
         same, tied = _agree(found, wanted, width, is_limited)
         if same or tied:
             return "right, fewer columns"
+    if len(rows) == len(gold) < len(case.get("equal", ())):
+        every = _shown(case["equal"], base)
+        for width in range(min(len(rows[0]), len(gold[0])), 0, -1):
+            wanted_rows = [Counter(zip(*way, strict=True)) for way in _ways(every, width)]
+            if any(Counter(zip(*way, strict=True)) <= one for way in _ways(found, width) for one in wanted_rows):
+                return "right, others of the same rank"
     return "wrong"
 
 
@@ -280,7 +299,7 @@ def main() -> None:
             except PendingError:
                 outcomes["waits for the model"] += 1
                 continue
-            told = judged(answer, case["gold"], base, " first " in case["query"] or "LIMIT" in case["query"].upper())
+            told = judged(answer, case, base)
             outcomes[told if told != "wrong" else f"wrong, {answer.state}"] += 1
             if told == "wrong":
                 said = answer.query.get("query", answer.query.get("text"))

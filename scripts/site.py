@@ -32,7 +32,7 @@ NAV = {
     "Tutorials": "tutorials/graph tutorials/documents tutorials/research",
     "How-to": "installing how_to/model_servers how_to/neo4j how_to/wikidata how_to/pandas how_to/postgresql"
     " how_to/langchain how_to/editor sources models languages web conversations curation evaluation synthesis scale",
-    "Reference": "reference/commands reference/python reference/methods changelog",
+    "Reference": "commands methods query_language reference/commands reference/python reference/methods changelog",
     "Explanation": "architecture reader graph_network certificates search documents subgraphs reliability security"
     " reporting contributing",
 }

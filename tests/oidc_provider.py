@@ -7,8 +7,8 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -36,6 +36,8 @@ class TestProvider:
     key: rsa.RSAPrivateKey = field(default_factory=functools.cache(made_key))
     key_name: str = "first"
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
+    pieces: dict[str, Callable[[], Iterable[bytes]]] = field(default_factory=dict)
+    """Bodies that are sent in place of the right ones, by path."""
 
     def signed(self, claims: dict[str, Any]) -> str:
         return jwt.encode(claims, self.key, "RS256", headers={"kid": self.key_name})
@@ -88,11 +90,26 @@ def provider_running() -> Iterator[TestProvider]:
                 self.send_header("location", provider.authorize(asked))
                 self.end_headers()
                 return
+            if self._lies(parts.path):
+                return
             self._tell(provider.keys() if parts.path == "/keys" else provider.discovery())
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"])).decode()
-            self._tell(provider.token({name: values[0] for name, values in parse_qs(body).items()}))
+            if not self._lies("/token"):
+                self._tell(provider.token({name: values[0] for name, values in parse_qs(body).items()}))
+
+        def _lies(self, path: str) -> bool:
+            if path not in provider.pieces:
+                return False
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            with suppress(OSError):  # the other side has had enough
+                for piece in provider.pieces[path]():
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+            return True
 
         def _tell(self, content: dict[str, Any] | None) -> None:
             body = json.dumps(content or {"error": "invalid_grant"}).encode()

@@ -13,7 +13,7 @@ import pyoxigraph as ox
 from clew.answering.queries import cypher, sparql, sql
 from clew.answering.queries.columns import from_values, to_values
 from clew.answering.queries.lowering import CannotPrintError
-from clew.core.query import Aggregate, Edge, Pattern, names_used, walk
+from clew.core.query import Aggregate, Edge, Exists, Pattern, names_used, walk
 from clew.core.types import NodeRef
 from clew.store.graph.iris import node_iri
 from clew.store.graph.rdf_export import edge_statements, statements
@@ -176,6 +176,15 @@ class Kuzu:
                 raise CannotPrintError("Kuzu 0.11 loses optional parts with a condition on the rest alone")
         if re.search(r"\bq[0-9]+_", text) and not all(map(is_connected, patterns)):
             raise CannotPrintError("Kuzu 0.11 loses rows of unconnected variables after a sub-query")
+        if any(part.edge_names and len(part.edges) >= len(part.types) > 2 for part in patterns):
+            raise CannotPrintError("Kuzu 0.11 loses parallel edges where edges form a circle")
+        inner = [part.pattern for part in walk(query) if isinstance(part, Exists)]
+        if any(not names_used(formula) & part.bound for part in inner for formula in part.where):
+            raise CannotPrintError("Kuzu 0.11 mixes up sub-queries with a condition on the rest alone")
+        if "DISTINCT label(" in text:
+            raise CannotPrintError("Kuzu 0.11 repeats the label of nodes of one table")
+        if re.search(r"\b(\w+)\.key = \1\.key", text):
+            raise CannotPrintError("Kuzu 0.11 loses rows where something is compared with itself")
         every = [part for part in walk(query) if isinstance(part, Aggregate)]
         if any(part.distinct and (part.function != "count" or len(every) > 1) for part in every):
             raise CannotPrintError("Kuzu 0.11 mixes up distinct values with other aggregates")

@@ -70,7 +70,7 @@ def test_a_new_node_is_read_with_the_column_of_the_base(base, tmp_path, run):
 
 def test_the_column_of_an_update_stays_with_a_base_that_had_none(tmp_path, run):
     base = tmp_path / "open.kb"
-    assert run("build", written(tmp_path, "n.csv", "id,type,name\nA,person,Ada\n"), "-o", base)[0] == 0
+    assert run("build", written(tmp_path, "nodes.csv", "id,type,name\nA,person,Ada\n"), "-o", base)[0] == 0
     first = written(tmp_path, "b.csv", "id,type,name,team\nB,person,Bob,hr\n")
     assert run("update", base, first, "--map", "groups=team")[0] == 0
     assert run("update", base, written(tmp_path, "c.csv", "id,type,name,team\nC,person,Cid,hr\n"))[0] == 0

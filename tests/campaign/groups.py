@@ -1,4 +1,4 @@
-"""What groups hide stays hidden: random bases through random builds, updates, merges, undos and deletions.
+"""What groups hide stays hidden: random bases through random builds, updates, merges, undos, deletions and lessons.
 
 A model in plain Python says what each step makes of the base, or that it is refused. After each step
 
@@ -14,6 +14,7 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import count
@@ -23,16 +24,19 @@ from typing import Any
 import pyarrow as pa
 
 import clew
-from clew.core.errors import ClewError, NotFoundError
+from clew.answering.methods.tuned import Tuned, keep_tuned
+from clew.core.errors import ClewError, InputError, NotFoundError
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
+from clew.lab.training.feedback import learn
 from clew.store.building import build, read_changes, update
 from clew.store.confirmed import Confirmed, keep_confirmed
 from clew.store.curation.merging import merge, undo
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.tables import GROUPS, Piece, Tables, Visibility
 from clew.store.graph.visibility import restricted, visible
+from clew.store.open_base import OpenBase
 
 STEPS = 6
 """Steps of one seed: each makes another state of the base."""
@@ -120,7 +124,7 @@ def history(seed: int, place: Path) -> list[str]:
 def _graph(case: Case) -> list[str]:
     problems: list[str] = []
     for _ in range(STEPS):
-        moves = (_updated, _updated, _updated, _merged, _merged, _undone, _built, _confirmed)
+        moves = (_updated, _updated, _updated, _merged, _merged, _undone, _built, _confirmed, _learned, _tuned)
         move = case.rng.choice(moves) if case.model.nodes else _built
         widen = case.rng.random() < 0.25
         expected, act = move(case, widen)
@@ -209,17 +213,28 @@ def _compared_with_a_rebuild(case: Case) -> list[str]:
     )
     build(_tables(plain), rest)
     reference = clew.open(rest, embedder="hash")
-    shown, wanted = (_everything(base) for base in (view, reference))
+    questions = case.place / "questions.jsonl"
+    questions.write_text(
+        "".join(
+            json.dumps({"question": question, "answers": [key]}) + "\n"
+            for key in [*nodes][:1]
+            for question in ("Which name is it?", f"Who knows {nodes[key]['name']}?")
+        )
+    )
+    shown, wanted = (_everything(base, questions) for base in (view, reference))
     for base in (view, reference):
         base.tools.local.release()
     return [] if shown == wanted else [f"the view of {caller} differs from a base without what is hidden"]
 
 
-def _everything(base: clew.Base) -> str:
+def _everything(base: clew.Base, questions: Path) -> str:
+    """Return all that a caller can see of a base, and how it answers questions."""
     kb = base.tools.local
+    judged = clew.evaluate(base, questions, ("bm25",)).runs[0].rows if questions.stat().st_size else ()
+    outcomes = [(row.metrics, row.ranking) for row in judged]
     nodes = [(kb.node(node), kb.triples(node), kb.text(node, relations=True)) for node in range(len(kb))]
     found = [base.find(text) for text in ("name", "colour")] + [base.find("text", in_text=True)]
-    return repr((nodes, base.schema, found, kb.notes))
+    return repr((nodes, base.schema, found, kb.notes, outcomes))
 
 
 def _tables(model: Model, visibility: Visibility | None = None) -> Tables:
@@ -396,6 +411,29 @@ def _confirmed(case: Case, widen: bool) -> tuple[Model | None, Act]:
     """Confirm an answer, which changes nothing that anybody sees."""
     confirmed = Confirmed(question="Who is it?", answers=[case.rng.choice([*case.model.nodes])])
     return case.model, lambda: keep_confirmed(case.base, confirmed)
+
+
+def _learned(case: Case, widen: bool) -> tuple[Model | None, Act]:
+    """Confirm an answer that an edge leads to and learn from it, which changes nothing that anybody sees."""
+    if not case.model.edges:
+        return _confirmed(case, widen)
+    head, _, tail, *_ = case.rng.choice(case.model.edges)
+    question = f"Who does [{case.model.nodes[head]['name']}] know?"
+
+    def act() -> None:
+        keep_confirmed(case.base, Confirmed(question=question, answers=[tail]))
+        tools = OpenBase.open(case.base, embedder="hash")
+        with suppress(InputError):  # no path leads to what was confirmed
+            learn(tools)
+        tools.local.release()
+
+    return case.model, act
+
+
+def _tuned(case: Case, widen: bool) -> tuple[Model | None, Act]:
+    """Choose a method for the base, which changes nothing that anybody sees."""
+    tuned = Tuned(method=case.rng.choice(("bm25", "focus_plus")), before=0.1, after=0.2, questions=10)
+    return case.model, lambda: keep_tuned(case.base, tuned)
 
 
 # Documents: files in folders, and rules that say who may read them

@@ -65,7 +65,7 @@ def test_what_does_not_work_is_a_problem(run, monkeypatch, tmp_path):
     code, out, _ = run("doctor")
     assert code == 1
     assert "PROBLEM: rapidfuzz is missing" in out
-    assert "config.toml: no TOML" in out
+    assert "config.toml: invalid TOML" in out
     assert "pip install 'clew-kb[web]'" in out
     (tmp_path / "config.toml").unlink()
     assert any("MB are free" in problem for problem in diagnose().problems)

@@ -51,7 +51,7 @@ def test_a_build_into_a_folder_of_other_files_is_refused_and_touches_nothing(the
     before = state(theirs)
     done = clew("build", "nodes.jsonl", "edges.tsv", "-o", ".", cwd=theirs)
     assert done.returncode == 2
-    assert "holds other files" in done.stderr
+    assert "contains other files" in done.stderr
     assert "name a new folder" in done.stderr
     assert state(theirs) == before
 
@@ -80,15 +80,15 @@ def test_every_command_that_writes_a_folder_refuses_one_of_other_files(theirs, t
     places = {"notes": tmp_path / "notes", "kb": tmp_path / "kb", "questions": questions}
     done = clew(*(part.format(**places) for part in command), cwd=theirs)
     assert done.returncode == 2, done.stderr
-    assert "holds other files" in done.stderr
+    assert "contains other files" in done.stderr
     assert state(theirs) == before
 
 
 def test_a_ranker_and_a_server_of_documents_refuse_a_folder_of_other_files(theirs):
     before = state(theirs)
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="contains other files"):
         save_ranker(theirs, RankerParts(card=None))  # type: ignore[arg-type]  # refused before it is looked at
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="contains other files"):
         DocumentFolder(theirs)
     assert state(theirs) == before
 

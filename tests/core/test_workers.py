@@ -133,7 +133,7 @@ def test_what_a_killed_worker_had_under_way_is_done_again(workers, tmp_path):
 
 
 def test_an_item_that_ends_every_worker_is_named(workers, tmp_path):
-    with pytest.raises(WorkerError, match="3 workers ended over item 5"):
+    with pytest.raises(WorkerError, match=r"3 workers ended .* item 5"):
         list(workers.each(Square(4, lives(tmp_path, 9)), range(40)))
 
 
@@ -149,14 +149,14 @@ def test_errors_come_back_as_what_they_are(workers, error):
 
 def test_a_worker_that_cannot_begin_says_where_and_why(workers):
     job = Failing(NotFoundError("/data/medicine.kb does not exist"), at_once=True)
-    where = f"the worker on {socket.gethostname()} cannot begin: /data/medicine.kb does not exist; .* same folders"
+    where = f"the worker on {socket.gethostname()} cannot start: /data/medicine.kb does not exist; .* same folders"
     with pytest.raises(WorkerError, match=where):
         list(workers.each(job, range(3)))
 
 
 def test_a_worker_with_another_version_is_refused(workers, monkeypatch):
     monkeypatch.setattr(shared, "__version__", "9.9")
-    with pytest.raises(WorkerError, match=rf"has Clew {clew.__version__}, this is 9\.9: install the same one"):
+    with pytest.raises(WorkerError, match=rf"has Clew {clew.__version__}, this is 9\.9: install the same version"):
         list(workers.each(Square(), range(3)))
 
 

@@ -10,7 +10,7 @@ from clew.core.errors import SourceError
 from clew.core.limits import FREE_STEPS, allow, bounded_work, spend
 from clew.documents.formats import read_document
 
-TOO_MUCH = "far more cells or text than its size explains"
+TOO_MUCH = "far more cells or text than its size"
 RELATIONS = '<Relationships><Relationship Id="r1" Type="x/{}" Target="{}"/>{}</Relationships>'
 
 

@@ -106,7 +106,7 @@ def test_links_are_followed_where_that_is_said_and_each_file_is_read_once(linked
 
 def test_the_command_follows_links_only_when_told(linked, tmp_path, run):
     base = tmp_path / "base.kb"
-    assert "skipped out.md: a link that leads out of the folder" in run("build", linked, "-o", base)[2]
+    assert "skipped out.md: the link leads out of the folder" in run("build", linked, "-o", base)[2]
     assert "4711" not in run("find", base, "secret")[1]
     assert "skipped" not in run("build", linked, "-o", base, "--follow-links")[2]
     assert "4711" in run("ask", base, "What is the secret number?")[1]
@@ -121,7 +121,7 @@ def test_links_out_of_a_folder_of_tables_are_not_followed(tmp_path):
     report = clew.build([folder], tmp_path / "base.kb")
     assert report.nodes == 1
     assert report.notes == (
-        f"skipped {folder}/more.csv: a link that leads out of the folder is not followed: --follow-links reads it",
+        f"skipped {folder}/more.csv: the link leads out of the folder: add --follow-links to read it",
     )
     followed = clew.build([folder], tmp_path / "base.kb", options=clew.SourceOptions(follow_links=True))
     assert (followed.nodes, followed.notes) == (2, ())

@@ -55,6 +55,12 @@ def test_a_table_without_an_ending_is_no_prose(tmp_path):
     assert not hold_documents([tmp_path])
 
 
+def test_text_tables_with_quoted_commas_are_tables(tmp_path):
+    stops = [f"S{number},Stop {number},47.{number},8.{number}" for number in range(9)]
+    (tmp_path / "stops.txt").write_text("\n".join(["id,name,lat,lon", *stops, 'S9,"Riga, main station",47.9,8.9']))
+    assert not hold_documents([tmp_path])
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 def test_encodings_are_seen_from_the_content(tmp_path, encoding):
     (tmp_path / "LIESMICH").write_bytes("Die Schleuse öffnet um sechs.\n".encode(encoding))

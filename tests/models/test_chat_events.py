@@ -261,16 +261,16 @@ HALF = b"".join(chat_events(TEXT)[:6])
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [
-        (sends([HALF]), "broke off before its end"),
-        (sends([HALF[:-20]]), "no piece of a chat completion"),
-        (sends([HALF, b"data: {nonsense\n\n"]), "no piece of a chat completion"),
-        (sends([HALF, b"data: []\n\n"]), "no piece of a chat completion"),
+        (sends([HALF]), "incomplete"),
+        (sends([HALF[:-20]]), "not part of a chat completion"),
+        (sends([HALF, b"data: {nonsense\n\n"]), "not part of a chat completion"),
+        (sends([HALF, b"data: []\n\n"]), "not part of a chat completion"),
         (sends([HALF, b'data: {"error": {"message": "overloaded", "code": 529}}\n\n']), "overloaded (529)"),
         (sends([HALF, b'event: error\ndata: {"error": "out of memory"}\n\n']), "out of memory"),
-        (sends([b"data: [DONE]\n\n"]), "no chat completion"),
+        (sends([b"data: [DONE]\n\n"]), "not a chat completion"),
         (sends([]), "it is empty"),
-        (sends([b"\x00\xff\xfe garbage \x01" * 50]), "no chat completion"),
-        (raw(b"<html>Welcome to the hotel"), "a page of HTML"),
+        (sends([b"\x00\xff\xfe garbage \x01" * 50]), "not a chat completion"),
+        (raw(b"<html>Welcome to the hotel"), "an HTML page"),
     ],
     ids=[
         "broken off",

@@ -74,7 +74,7 @@ def test_an_exported_folder_embeds_as_its_settings_say(tmp_path: Path):
     assert np.array_equal(as_query, embedder.embed(["query: lens"], role="document")[0])
     assert as_document @ OnnxEmbedder.bundled().embed(["lens"], role="document")[0] < 0.99
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": true}')
-    with pytest.raises(ModelError, match="pools"):
+    with pytest.raises(ModelError, match="pooling"):
         OnnxEmbedder.open(tmp_path)
 
 

@@ -98,7 +98,7 @@ CASES = [
     Case("answers", always, 1.0, "", model_spoke=True),
     Case("nothing listens (connection refused)", refused, 1.0, "refused"),
     Case("no such host", no_such_host, 2.5, "no-such-host.invalid"),
-    Case("takes the connection and hangs", hangs, 2.5, "not a word within 1.7 seconds"),
+    Case("takes the connection and hangs", hangs, 2.5, "no reply within 1.7 seconds"),
     Case(
         "lists its models, hangs when asked",
         lambda: always(is_silent(5)),
@@ -118,10 +118,12 @@ CASES = [
     ),
     Case("503, then answers", lambda: once(status(503)), 2.0, "", model_spoke=True),
     Case("500 always", lambda: always(status(500, b"oops")), 3.0, "answered 500: oops"),
-    Case("HTML instead of JSON", lambda: always(HTML), 3.0, "a page of HTML"),
+    Case("HTML instead of JSON", lambda: always(HTML), 3.0, "an HTML page"),
     Case("an empty body", lambda: always(raw(b"")), 3.0, "it is empty"),
-    Case("JSON that breaks off", lambda: always(raw(b'{"choices": [{"mess')), 3.0, "no chat completion"),
-    Case("wrong types", lambda: always(raw(b'{"choices": [{"message": {"content": 7}}]}')), 3.0, "no chat completion"),
+    Case("JSON that breaks off", lambda: always(raw(b'{"choices": [{"mess')), 3.0, "not a chat completion"),
+    Case(
+        "wrong types", lambda: always(raw(b'{"choices": [{"message": {"content": 7}}]}')), 3.0, "not a chat completion"
+    ),
     Case(
         "200 with an error object",
         lambda: always(raw(b'{"error": {"message": "model crashed", "code": 500}}')),

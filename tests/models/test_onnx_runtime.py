@@ -13,7 +13,7 @@ from clew.models.onnx_runtime import open_session, optimise
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07" * 100])
 def test_a_file_that_is_no_model_is_named(tmp_path, content):
     (tmp_path / "model.onnx").write_bytes(content)
-    with pytest.raises(ModelError, match=r"model\.onnx is no model that can be run"):
+    with pytest.raises(ModelError, match=r"model\.onnx is not a valid model"):
         open_session(tmp_path / "model.onnx")
 
 

@@ -36,12 +36,12 @@ def test_a_reply_carries_its_text_tokens_and_price():
         (status(429), "429"),
         (status(500, b"<html>oops"), "500"),
         (status(503, b""), "503"),
-        (raw(b'{"choices": [{"mess'), "no chat completion"),
-        (raw(b""), "no chat completion"),
-        (raw(b'{"choices": []}'), "no chat completion"),
-        (raw(b'{"choices": [{"message": {"content": 7}}]}'), "no chat completion"),
-        (raw(b"\xff\xfe not even text"), "no chat completion"),
-        (raw(b"<html>Welcome to the hotel"), "a page of HTML"),
+        (raw(b'{"choices": [{"mess'), "not a chat completion"),
+        (raw(b""), "not a chat completion"),
+        (raw(b'{"choices": []}'), "not a chat completion"),
+        (raw(b'{"choices": [{"message": {"content": 7}}]}'), "not a chat completion"),
+        (raw(b"\xff\xfe not even text"), "not a chat completion"),
+        (raw(b"<html>Welcome to the hotel"), "an HTML page"),
         (raw(b'{"error": {"message": "overloaded", "code": 529}}'), "overloaded (529)"),
         (drops_the_connection, "127.0.0.1"),
         (stops_halfway, "127.0.0.1"),
@@ -105,7 +105,7 @@ def test_nobody_waits_longer_than_the_budget_or_half_a_minute():
 
 
 def test_a_wrong_key_names_its_variable():
-    for key, words in ((NO_KEY, "wants a key: set CLEW_MODEL_KEY"), (Secret("x", "CLEW_MODEL_KEY"), "does not take")):
+    for key, words in ((NO_KEY, "requires a key: set CLEW_MODEL_KEY"), (Secret("x", "CLEW_MODEL_KEY"), "rejects")):
         with serving(misbehave=[status(401)]) as server:
             [failed] = OpenAIChat(server.url, "m", key=key).complete([request()])
         assert failed.failure == "access"

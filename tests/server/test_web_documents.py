@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+import clew
 from browser_fixtures import HOSTILE
 from clew.core.errors import InputError
 from clew.server.app import create_app
@@ -52,6 +53,16 @@ def test_an_uploaded_document_is_built_asked_read_and_deleted(tmp_path):
         assert page.delete("/v1/bases/papers/documents/thread.md").status_code == 202
         assert finished(page)["documents"] == []
         assert not page.get("/v1/bases").json()[0]["ready"]
+
+
+def test_an_uploaded_table_is_a_graph_as_on_the_command_line(tmp_path):
+    with client(tmp_path / "papers") as page:
+        page.put("/v1/bases/papers/documents/boats.csv", content=b"boat,harbour,length\nGull,Riga,7\nTern,Riga,9\n")
+        listing = finished(page)
+        assert listing["build"]["error"] in (None, "")
+        assert listing["documents"][0]["indexed"]
+    base = clew.open(tmp_path / "papers" / "base.kb")
+    assert {row.name for row in base.schema.node_types} == {"boat", "harbour"}
 
 
 def test_the_last_document_may_go_while_its_base_is_told_of(tmp_path, monkeypatch):

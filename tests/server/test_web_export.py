@@ -23,6 +23,15 @@ def test_all_listed_answers_are_a_table(page, site):
     assert all("has_phenotype" in row["evidence"] for row in rows[:50])
 
 
+def test_rows_of_a_table_are_rows_of_a_file(page, site):
+    query = "find g, count(distinct d) as diseases where (g: gene) -[associated_with_disease]-> (d: disease) group by g"
+    ask(page, site, query, "&method=query")
+    rows = list(csv.DictReader(downloaded(page, "CSV").splitlines()))
+    assert set(rows[0]) == {"g", "diseases"}
+    assert len(rows) == int(re.match(r"([\d,]+) ", page.locator(".said").inner_text())[1].replace(",", ""))
+    assert f"| {rows[0]['g']} | {rows[0]['diseases']} |" in downloaded(page, "Markdown")
+
+
 def test_markdown_cites_its_sources_and_keeps_near_apart(page, site):
     ask(page, site, MARFAN)
     text = downloaded(page, "Markdown")

@@ -5,8 +5,10 @@ import json
 import re
 import socket
 import stat
+import time
 from dataclasses import replace
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
 
@@ -97,6 +99,43 @@ def test_half_a_request_is_not_waited_for(settings, half):
                 while piece := line.recv(4096):
                     told += piece
     assert told.startswith(b"HTTP/1.1 408") == is_head_whole
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="nothing tells here whether a connection is open")
+def test_a_client_that_takes_nothing_of_its_replies_is_dropped(settings):
+    with running(ServerSettings(settings.bases, limits=Limits(per_minute=100_000, reply_seconds=0.2))) as address:
+        with asking_for_much(address, 8_000) as line:
+            for _ in range(600):
+                state = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+                if state != 1:  # no longer established
+                    break
+                time.sleep(0.1)
+            assert state != 1
+        assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_a_client_that_takes_its_replies_late_gets_them_whole(settings):
+    with running(ServerSettings(settings.bases, limits=Limits(per_minute=100_000, reply_seconds=60))) as address:
+        size = len(httpx.get(f"{address}/static/main.js").content)
+        with asking_for_much(address, 100) as line:
+            time.sleep(0.5)
+            line.setblocking(True)
+            received = 0
+            while received < 100 * size:
+                received += len(line.recv(1 << 16))
+    assert received >= 100 * size
+
+
+@contextlib.contextmanager
+def asking_for_much(address, requests):
+    """A connection with so many requests for the program of the page, and little room for the replies."""
+    with socket.socket() as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        line.settimeout(60)
+        line.connect(("127.0.0.1", int(address.rpartition(":")[2])))
+        line.setblocking(False)
+        line.send(b"GET /static/main.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * requests)
+        yield line
 
 
 def test_runs_on_disk_are_for_their_owner_alone(settings, tmp_path):

@@ -1,6 +1,7 @@
 """Signing in at a real provider on loopback, what its claims give, and that no forged way back opens anything."""
 
 import re
+import time
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
@@ -221,6 +222,44 @@ def test_a_token_that_the_provider_has_not_signed_is_refused(refusing, monkeypat
     page = visitor(app)
     refused(page, team, leave(page), why)
     assert "mia" not in [user.name for user in team.users.all()]
+
+
+def dripping():
+    while True:
+        yield b" "
+        time.sleep(0.05)
+
+
+def endless():
+    while True:
+        yield b"[" * 65_536
+
+
+BODIES = {
+    "drips": dripping,
+    "never ends": endless,
+    "is nested": lambda: [b"[" * 100_000],
+    "is a page": lambda: [b"<html>Down for maintenance</html>"],
+    "is no object": lambda: [b"[1, 2]"],
+    "has other types": lambda: [b'{"authorization_endpoint": 1, "token_endpoint": [], "keys": "x", "id_token": {}}'],
+    "is cut off": lambda: [b'{"keys": [{"kty": "RSA", "n"'],
+    "is nothing": list,
+}
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/keys", "/token"])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_provider_that_answers_anything_else_is_refused_in_time(tmp_path, monkeypatch, team, elsewhere, path, body):
+    monkeypatch.setattr("clew.server.team.provider.SECONDS", 0.5)
+    app = app_of(make_settings(tmp_path, team, provider=made(elsewhere)))
+    elsewhere.pieces[path] = BODIES[body]
+    page = visitor(app)
+    if path == "/token":
+        refused(page, team, leave(page), "nothing for this code")
+    else:
+        assert page.get("/v1/oidc/start", follow_redirects=False).status_code == 502
+    elsewhere.pieces.clear()
+    assert signed_in(app).get("/v1/me").json()["name"] == "mia"
 
 
 def test_the_provider_may_change_its_keys(app, elsewhere):

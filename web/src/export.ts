@@ -16,13 +16,17 @@ function cell(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+const lines = (rows: unknown[][]) => rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+const shown = (value: Run["rows"][number][number]) => value !== null && typeof value === "object" ? value.name : value;
+
 export function csv(run: Run): string {
+  if (run.rows.length) return lines([run.columns, ...run.rows.map((row) => row.map(shown))]);
   const names = [...new Set(run.answers.flatMap((answer) => Object.keys(attributesOf(answer))))];
   const rows = run.answers.map((answer) => {
     const told = attributesOf(answer);
     return [answer.rank, answer.name, answer.type, answer.key, isRanked(run) ? "ranked" : answer.group, ...names.map((name) => told[name]), cited(answer).map(source).join(" | ")];
   });
-  return [["rank", "name", "type", "key", "group", ...names, "evidence"], ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+  return lines([["rank", "name", "type", "key", "group", ...names, "evidence"], ...rows]);
 }
 
 const cited = (answer: { evidence: Answer["evidence"] }) => answer.evidence.filter((piece) => piece.kind !== "judgement" && tells(piece));
@@ -36,12 +40,15 @@ export function markdown(run: Run, address: string): string {
     return ` [${(known < 0 ? sources.push(text) : known + 1)}]`;
   }).join("");
   const line = (answer: Answer) => `${answer.rank}. **${escaped(answer.name)}** (${escaped(words(answer.type))})${cite(cited(answer))}`;
-  const lines = [`# ${escaped(run.question)}`, "", `${escaped(sentence(run))}${cite(cited(run))}`, ""];
-  if (certainty(run)) lines.push(`${certainty(run)}.`, "");
-  if (run.understood) lines.push(t("export.understood", { text: escaped(run.understood) }), "");
-  for (const { title, answers, total } of groupsOf(run)) lines.push(`## ${title}${total > answers.length ? ` (${t("of", { shown: answers.length, all: total })})` : ""}`, "", ...answers.map(line), "");
-  if (sources.length) lines.push(`## ${t("export.sources")}`, "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
-  return [...lines, `<${address}>`, ""].join("\n");
+  const text = [`# ${escaped(run.question)}`, "", `${escaped(sentence(run))}${cite(cited(run))}`, ""];
+  if (certainty(run)) text.push(`${certainty(run)}.`, "");
+  if (run.understood) text.push(t("export.understood", { text: escaped(run.understood) }), "");
+  if (run.rows.length) {
+    const row = (cells: unknown[]) => `| ${cells.map((one) => escaped(String(one ?? ""))).join(" | ")} |`;
+    text.push(row(run.columns), row(run.columns.map(() => "---")).replaceAll("\\", ""), ...run.rows.map((one) => row(one.map(shown))), "");
+  } else for (const { title, answers, total } of groupsOf(run)) text.push(`## ${title}${total > answers.length ? ` (${t("of", { shown: answers.length, all: total })})` : ""}`, "", ...answers.map(line), "");
+  if (sources.length) text.push(`## ${t("export.sources")}`, "", ...sources.map((text, place) => `[${place + 1}] ${escaped(text)}  `), "");
+  return [...text, `<${address}>`, ""].join("\n");
 }
 
 /** A run with every answer: a list too long for one reply is sent in parts. */

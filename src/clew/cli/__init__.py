@@ -62,20 +62,20 @@ COMMANDS = {
     "mcp": ("serve:mcp", "Offer bases to an agent over MCP (stdio)."),
     "completion": ("models:completion", "Print a completion script for your shell."),
 }
-"""Every command, where its function is, and its summary: `clew --help` imports no command."""
+"""Command → its function and summary, so that `clew --help` imports no command."""
 GROUPS = {
     "batch": "Answer the requests of `--model batch:DIR`.",
     "train": "Train on questions with gold answers.",
 }
-"""What the commands of two words have in common."""
+"""Summaries of command groups."""
 
 app = typer.Typer(
     name="clew",
-    help="Answers questions over a knowledge base and hands over the thread: the facts, paths and passages behind it.",
+    help="Answer questions over a knowledge base, with the facts, paths and passages behind each answer.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # rich takes longer to import than most commands to run
+    rich_markup_mode=None,  # importing rich takes longer than most commands
 )
 
 
@@ -120,13 +120,13 @@ def _function(place: str) -> Callable[..., None]:
 
 
 OBJECTS = 200_000
-"""New ones before Python looks for cycles among them; at its own 700, imports alone make it look hundreds of times."""
+"""Threshold of the garbage collector. With Python's default of 700, imports trigger hundreds of collections."""
 
 
 def command() -> None:
     """Run a command and end the process with its exit code.
 
-    It ends at once: libraries with threads of their own may abort while an interpreter winds down.
+    Skips the interpreter's shutdown, during which libraries with threads may abort.
     """
     gc.set_threshold(OBJECTS)
     try:
@@ -142,7 +142,7 @@ def command() -> None:
 
 
 def main() -> None:
-    """Run a command; every error becomes one clear line and an exit code."""
+    """Run a command. Print each error as one line and exit with its code."""
     _register(sys.argv[1:], all_commands="_CLEW_COMPLETE" in os.environ)
     if "_CLEW_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
@@ -161,7 +161,7 @@ def main() -> None:
     except BrokenPipeError:
         sys.exit(1)
     except MemoryError as error:
-        err.line(("error:", "red"), f" not enough memory {error}: give less at once, or more memory")
+        err.line(("error:", "red"), f" not enough memory {error}: use less data at once, or more memory")
         sys.exit(1)
     except OSError as error:
         if _settings["debug"]:
@@ -174,5 +174,5 @@ def main() -> None:
             traceback.print_exc()
         else:
             err.line(("internal error:", "red"), f" {type(error).__name__}: {error}")
-            err.line("this is a fault of Clew: run again with `clew --debug …` and report it")
+            err.line("this is a bug in Clew: run again with `clew --debug …` and report it")
         sys.exit(1)

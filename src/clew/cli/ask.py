@@ -54,7 +54,7 @@ def ask(
         list[str],
         typer.Argument(
             metavar="KB… QUESTION",
-            help="A knowledge base, sparql+http://HOST/query, bolt://HOST/DATABASE; or several bases; the question.",
+            help="One or more knowledge bases, sparql+http://HOST/query or bolt://HOST/DATABASE, then the question.",
             show_default=False,
         ),
     ],
@@ -84,7 +84,7 @@ def ask(
 ) -> None:
     """Ask a question and see the answers with their evidence.
 
-    In a terminal, what a model writes is shown while it is written, before it is checked.
+    In a terminal, the model's text appears while it is written, before it is checked.
     """
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
@@ -94,7 +94,7 @@ def ask(
     refuse_existing(trace, svg, force=force)
     *bases, question = asked
     if not bases:
-        raise InputError(f"expected a knowledge base and a question, found only {question!r}")
+        raise InputError(f"only one argument {question!r}: give a knowledge base and a question")
     base = bases[0] if len(bases) == 1 else bases
     options = assignments(option) | ({"kinds": "false"} if no_kinds else {})
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
@@ -133,7 +133,7 @@ def ask(
 
 
 def show_estimate(estimate: Estimate, as_json: bool) -> None:
-    """The cost of a question before it is asked."""
+    """Print the estimated cost of a question."""
     if as_json:
         print_json(asdict(estimate))
     else:
@@ -142,7 +142,7 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
 
 
 def show_answer(answer: Answer, k: int) -> None:
-    """An answer for people: its state, its text, and the candidates by group with the evidence below each."""
+    """Print an answer: its state, its text, and the candidates by group with evidence."""
     if answer.outage is not None:
         out.line((answer.outage, "yellow"))
     if answer.headline:
@@ -178,7 +178,7 @@ def show_answer(answer: Answer, k: int) -> None:
 
 
 def show_rows(answer: Answer, k: int) -> None:
-    """The first rows of an answer that is a table."""
+    """Print the first rows of a table."""
     from clew.core.types import NodeRef
 
     rows = [["" if c is None else c.name if isinstance(c, NodeRef) else c for c in row] for row in answer.rows[:k]]
@@ -188,7 +188,7 @@ def show_rows(answer: Answer, k: int) -> None:
 
 
 def show_text(answer: Answer) -> None:
-    """A written answer with its citations, or the passage that is the answer, its telling sentences in bold."""
+    """Print a text with its citations, or the answering passage with the marked sentences in bold."""
     from clew.core.types import Passage
 
     first = answer.evidence[0] if answer.evidence else None
@@ -220,7 +220,7 @@ def methods(as_json: AsJson = False) -> None:
 
 
 HELP = (
-    "Ask; a question may lean on those before it (“which of them …”, “what about X”, “why?”). /new forgets, /quit ends."
+    "Ask. You can refer to earlier questions (“which of them …”, “what about X”, “why?”). /new starts over, /quit ends."
 )
 
 
@@ -240,9 +240,9 @@ def chat(
     max_seconds: MaxSeconds = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for every answer.")] = False,
 ) -> None:
-    """Ask questions one after another; each may lean on those before it.
+    """Ask questions in a conversation. Questions can refer to earlier questions.
 
-    Questions come from the terminal or, a line each, from standard input.
+    Reads questions from the terminal, or one per line from standard input.
     """
     from clew.api import open as open_base
     from clew.core.trace import Recorder
@@ -262,7 +262,7 @@ def chat(
         try:
             with nullcontext() if as_json else being_written() as show:
                 answer = conversation.ask(question, Recorder(on_text=show))
-        except InputError as error:  # one bad question does not end the conversation
+        except InputError as error:  # continue after an invalid question
             err.line(str(error))
             continue
         most = len(answer.candidates) if every else k

@@ -22,14 +22,14 @@ def embed(
     base: AnyBase,
     embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
     relations: Annotated[
-        bool, typer.Option("--relations", help="Those of documents that hold relations as well: STaRK's retrievers.")
+        bool, typer.Option("--relations", help="Include relations in the embedded documents, as STaRK's retrievers do.")
     ] = False,
     ray: Ray = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the vectors of all node documents ahead; a stopped run goes on where it was.
+    """Compute the vectors of all node documents in advance. Run again to continue a stopped run.
 
-    Another embedder is switched to at the end, when all its vectors are there.
+    A change of the embedder takes effect when all its vectors exist.
     """
     from clew.core.workers import hired
     from clew.models.embedding.opening import SHIPPED
@@ -62,41 +62,46 @@ NodeFiles = Annotated[Files, typer.Option("--nodes", help="A file to read as nod
 EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edges.")]
 TripleFiles = Annotated[Files, typer.Option("--triples", help="A file to read as triples without a header.")]
 Map = Annotated[list[str] | None, typer.Option("--map", metavar="ROLE=COLUMN", help="Such as name=title.")]
-Class = Annotated[str | None, typer.Option("--class", help="What the subjects of bare triples are, such as movie.")]
+Class = Annotated[str | None, typer.Option("--class", help="Node type of subjects in untyped triples, such as movie.")]
 SchemaFile = Annotated[
     Path | None,
-    typer.Option("--schema", help="A TOML file that edits the schema; by default schema.toml beside the sources."),
+    typer.Option("--schema", help="TOML file that edits the schema. Default: schema.toml next to the sources."),
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files; UTF-8 by default.")]
-Language = Annotated[str, typer.Option("--language", help="The language of labels in RDF and Wikidata.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files. Default: UTF-8.")]
+Language = Annotated[str, typer.Option("--language", help="Language of labels in RDF and Wikidata.")]
 Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
 Embed = Annotated[
-    Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when they matter, or all of them now.")
+    Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when needed, or all of them now.")
 ]
 Documents = Annotated[bool, typer.Option("--documents", help="Read every file as a document, tables included.")]
 Graph = Annotated[
     str | None,
     typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn."),
 ]
-Neighbours = Annotated[int, typer.Option("--neighbours", min=1, help="Neighbours a passage asks for, by each kind.")]
+Neighbours = Annotated[int, typer.Option("--neighbours", min=1, help="Neighbours per passage and kind of edge.")]
 PassageLength = Annotated[
-    int, typer.Option("--passage-length", min=0, help="Characters of a passage; 0 makes every sentence one.")
+    int, typer.Option("--passage-length", min=0, help="Characters of a passage. 0 means one sentence each.")
 ]
-MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Leave out larger documents.")]
-Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="A base whose nodes documents name.")]
+MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Skip larger documents.")]
+Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="Base of entities in the documents.")]
 Visible = Annotated[
     Path | None,
-    typer.Option("--visible", metavar="FILE", help='Who may see what: TOML such as "hr/*" = ["hr", "board"].'),
+    typer.Option("--visible", metavar="FILE", help='File of access rules: TOML such as "hr/*" = ["hr", "board"].'),
 ]
-Widen = Annotated[bool, typer.Option("--widen", help="Allow that more people see something than before.")]
+Widen = Annotated[bool, typer.Option("--widen", help="Allow changes that make data visible to more people.")]
 NodesOnly = Annotated[
     bool,
-    typer.Option("--nodes-only", help="Read names, texts and values of a graph that stays elsewhere: for #texts=KB."),
+    typer.Option("--nodes-only", help="Read only names, texts and values of a remote graph, for #texts=KB."),
 ]
-FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", help="Read what links in a folder lead to, also outside of it.")
+FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links in a folder, even out of it.")]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out rows that cannot be used, and list them.")]
+Exclude = Annotated[
+    list[str] | None, typer.Option("--exclude", metavar="TYPE", help="Skip this type, or keys such as 'http://…/*'.")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and list invalid rows.")]
 
 
 def build(
@@ -110,6 +115,8 @@ def build(
     schema: SchemaFile = None,
     encoding: Encoding = None,
     language: Language = "en",
+    include: Include = None,
+    exclude: Exclude = None,
     trust: Trust = False,
     skip_bad: SkipBad = False,
     embed: Embed = "lazy",
@@ -156,15 +163,16 @@ def build(
             finish(report, output, embed, as_json, workers)
         return
     if ray is not None and embed == "lazy":
-        raise InputError("--ray shares out the reading of documents and --embed all; there is neither of them here")
+        raise InputError("--ray works only with documents or --embed all: leave it out")
     read = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
+    read = replace(read, include=tuple(include or ()), exclude=tuple(exclude or ()))
     options = replace(read, node_type=node_type, language=language, trust=trust)
     edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
     with stages("building") as say:
         say("reading")
         if nodes_only:
             if options != SourceOptions():
-                raise InputError("--nodes-only reads a graph as it is asked: leave out how files are to be read")
+                raise InputError("--nodes-only reads no files: leave out the options for reading files")
             tables = restricted(read_remote_nodes(sources or []), rules)
         else:
             tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
@@ -186,7 +194,7 @@ def source_options(
     skip_bad: bool,
     follow_links: bool,
 ) -> SourceOptions:
-    """How files are to be read, as the command line says it."""
+    """Return the options for reading files."""
     from clew.store.sources.files import SourceOptions, parse_columns
 
     named = parse_columns(columns or [])
@@ -197,7 +205,7 @@ def source_options(
 def finish(
     report: BuildReport, output: str, embed: Literal["lazy", "all"], as_json: bool, workers: Workers | None
 ) -> None:
-    """Compute the vectors where that is wanted, and show what was built."""
+    """Compute the vectors if requested, and print the report."""
     from clew.store.open_base import OpenBase
 
     if embed == "all":
@@ -221,7 +229,7 @@ def update(
     follow_links: FollowLinks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add, change and delete nodes and edges of a knowledge base; embeddings of unchanged texts are kept."""
+    """Add, change and delete nodes and edges of a knowledge base. Unchanged texts keep their vectors."""
     from clew.store.building import read_changes
     from clew.store.building import update as update_base
 
@@ -235,7 +243,7 @@ def update(
 
 
 def show_report(report: BuildReport, as_json: bool) -> None:
-    """What was built and what was left out."""
+    """Print the size of the base, notes and skipped rows."""
     if as_json:
         print_json(
             {

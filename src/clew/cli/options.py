@@ -1,4 +1,4 @@
-"""Arguments that several commands share."""
+"""Arguments shared by several commands."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clew.core.errors import InputError
 
 
 def _folder(given: Path) -> Path:
-    """A folder, not an address: that would be shown as one that does not exist, with its password."""
+    """Reject database addresses, since an error about a missing folder would show their password."""
     from clew.store.postgres import SCHEMES as POSTGRES
     from clew.store.remote.bolt import SCHEMES as GRAPHS
 
     if given.parts and given.parts[0].endswith(":") and f"{given.parts[0]}//" in (*POSTGRES, *GRAPHS):
-        raise InputError("this needs a knowledge base in a folder, not in a database")
+        raise InputError("this command does not support databases: pass the folder of a knowledge base")
     return given
 
 
@@ -35,30 +35,30 @@ AnyBase = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Options = Annotated[
     list[str] | None,
-    typer.Option("--option", "-O", metavar="NAME=VALUE", help="An option of the method; `clew methods` lists them."),
+    typer.Option("--option", "-O", metavar="NAME=VALUE", help="Set an option of the method, see `clew methods`."),
 ]
-Method = Annotated[str, typer.Option("--method", "-m", help="How to answer; see `clew methods`.")]
-Shown = Annotated[int, typer.Option("-k", min=1, help="How many answers to show.")]
+Method = Annotated[str, typer.Option("--method", "-m", help="Method for answering, see `clew methods`.")]
+Shown = Annotated[int, typer.Option("-k", min=1, help="Number of answers to show.")]
 ShownAll = Annotated[bool, typer.Option("--all", help="Show all answers.")]
 NoKinds = Annotated[
     bool,
-    typer.Option("--no-kinds", help="A name stands for itself alone, not for what lies below it in a hierarchy."),
+    typer.Option("--no-kinds", help="Match names exactly, without their descendants in a hierarchy."),
 ]
-EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost, spending nothing.")]
+EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Estimate the cost without calling the model.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
 Fix = Annotated[
     list[str] | None,
-    typer.Option("--fix", metavar="NAME=KEY", help="What a name in the question stands for; again for several nodes."),
+    typer.Option("--fix", metavar="NAME=KEY", help="Link a name in the question to a node, repeatable."),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words of the question that name nothing.")
+    list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words that are not a name, repeatable.")
 ]
 
 Groups = Annotated[
     str | None,
     typer.Option(
-        "--groups", metavar="GROUP,…", help="See the base as somebody of these groups does; all of it where left out."
+        "--groups", metavar="GROUP,…", help="Show the base as visible to these groups. Default: the whole base."
     ),
 ]
 RelationFix = Annotated[
@@ -66,10 +66,10 @@ RelationFix = Annotated[
     typer.Option(
         "--relation",
         metavar="OLD=NEW",
-        help="Read the question by another relation than it was understood by; `OLD=^OLD` turns it round.",
+        help="Replace a relation in the interpretation of the question. `OLD=^OLD` reverses it.",
     ),
 ]
-TypeFix = Annotated[str | None, typer.Option("--type", help="What type the answers are meant to be of.")]
+TypeFix = Annotated[str | None, typer.Option("--type", help="Node type of the answers.")]
 
 Model = Annotated[
     str,
@@ -79,13 +79,13 @@ Model = Annotated[
 ]
 EmbedderOption = Annotated[
     str | None,
-    typer.Option("--embedder", help="The embedder of the base's vectors, where it is none that ships with Clew."),
+    typer.Option("--embedder", help="Embedder of the base's vectors, if it is not one of Clew's."),
 ]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Stop after so many model calls.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Stop after so many tokens.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Stop after so many dollars.")]
+MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Maximum number of model calls.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Maximum number of tokens.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Maximum cost in dollars.")]
 MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", min=0, help="Ask the model nothing after this time.")
+    float | None, typer.Option("--max-seconds", min=0, help="Time limit for model calls in seconds.")
 ]
 
 Questions = Annotated[
@@ -94,28 +94,26 @@ Questions = Annotated[
         "--questions",
         "-q",
         metavar="FILE|DATASET:PATH[:SPLIT]",
-        help="Questions with answers: JSON lines or a data set.",
+        help="Questions with answers, as JSON lines or a data set.",
     ),
 ]
-DatasetBase = Annotated[str | None, typer.Option("--kb", help="The base; by default the one the data set brings.")]
+DatasetBase = Annotated[str | None, typer.Option("--kb", help="Knowledge base. Default: the base of the data set.")]
 Topics = Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")]
-Sample = Annotated[int | None, typer.Option("--limit", min=1, help="A random sample of so many questions.")]
-SampleSeed = Annotated[int, typer.Option("--seed", help="Of the sample.")]
+Sample = Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of N questions.")]
+SampleSeed = Annotated[int, typer.Option("--seed", help="Random seed for the sample.")]
 CandidateSource = Annotated[
-    str, typer.Option("--source", help="Of candidates: nearby, another method, model, samples, beams or a file.")
+    str, typer.Option("--source", help="Source of candidates: nearby, another method, model, samples, beams or a file.")
 ]
-MaxHops = Annotated[int, typer.Option("--max-hops", min=1, help="The longest path looked for.")]
+MaxHops = Annotated[int, typer.Option("--max-hops", min=1, help="Maximum path length in edges.")]
 
 Ray = Annotated[
     str | None,
-    typer.Option(
-        "--ray", metavar="auto|HOST:PORT", help="Share the work out: by Ray on this machine, or among a cluster's."
-    ),
+    typer.Option("--ray", metavar="auto|HOST:PORT", help="Distribute the work with Ray, on this machine or a cluster."),
 ]
 
 
 def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, str]:
-    """`["k=5"]` → `{"k": "5"}`."""
+    """Parse assignments: `["k=5"]` → `{"k": "5"}`."""
     pairs = {}
     for text in given or []:
         name, equals, value = text.partition("=")
@@ -126,16 +124,16 @@ def assignments(given: list[str] | None, flag: str = "--option") -> dict[str, st
 
 
 def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, tuple[str, ...]]:
-    """`["MFS=D1"], ["lens"]` → `{"lens": (), "MFS": ("D1",)}`; the first = parts them, so that keys may hold more."""
+    """Parse corrections: `["MFS=D1"], ["lens"]` → `{"lens": (), "MFS": ("D1",)}`. Keys may contain "="."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys((name.strip() for name in exclude or []), ())
     for text in fix or []:
         [(name, key)] = assignments([text], "--fix").items()
         if name in found and not found[name]:
-            raise InputError(f"{name!r} is both fixed and excluded")
+            raise InputError(f"{name!r} is in both --fix and --exclude: leave out one of them")
         found[name] = (*found.get(name, ()), key.strip())
     return found
 
 
 def group_names(given: str | None) -> list[str] | None:
-    """`"hr, board"` → `["hr", "board"]`; None where everything may be seen."""
+    """Parse groups: `"hr, board"` → `["hr", "board"]`. None means access to the whole base."""
     return None if given is None else [group.strip() for group in given.split(",") if group.strip()]

@@ -1,4 +1,4 @@
-"""What commands print; rich is imported where something is drawn, since most commands print lines alone."""
+"""Output of commands. Functions import rich only if they draw, since most commands only print lines."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 MOST_ROWS = 500
-"""Rows of a table that people are shown."""
+"""Maximum number of table rows to print."""
 PIPED_WIDTH = 200
-"""Columns where nobody looks: a table in a file must not be folded to a narrow screen."""
+"""Width of piped output, so that tables in files are not wrapped to a narrow screen."""
 
 
 STYLES: dict[str, dict[str, Any]] = {
@@ -35,31 +35,31 @@ STYLES: dict[str, dict[str, Any]] = {
     "title": {"fg": "cyan", "bold": True},
 }
 Styled = tuple[str, str]
-"""A text and how it is shown."""
+"""A text and its style."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Where people read: standard output, or standard error.
+    """Standard output or standard error.
 
-    It is sent no commands but its own: names and texts may hold characters that a terminal obeys.
+    Replaces control characters in names and texts, which a terminal would obey.
     """
 
     is_error: bool = False
 
     def line(self, *pieces: str | Styled) -> None:
-        """One line of texts; only a terminal is sent their styles."""
+        """Print a line. Only terminals get styles."""
         plain_or_styled = ((piece, "") if isinstance(piece, str) else piece for piece in pieces)
         shown = "".join(typer.style(shown_text(text), **STYLES[style]) for text, style in plain_or_styled)
         typer.echo(shown, err=self.is_error, color=False if os.environ.get("NO_COLOR") else None)
 
     def draw(self, shown: Table | Tree) -> None:
-        """What rich makes of it."""
+        """Print a rich table or tree."""
         self.console.print(shown)
 
     @cached_property
     def console(self) -> Console:
-        """For what rich draws; control characters show as the signs that stand for them."""
+        """Rich console that prints control characters as visible symbols."""
         from rich.console import Console
         from rich.text import Text
 
@@ -76,12 +76,12 @@ out, err = Screen(), Screen(is_error=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print a JSON document."""
     sys.stdout.write(shown_json(json.dumps(value, ensure_ascii=False, indent=2, default=str)) + "\n")
 
 
 def tell(as_json: bool, value: Any, *lines: str) -> None:
-    """A value as JSON, or the same in lines for people."""
+    """Print a value as JSON, or else as lines of text."""
     if as_json:
         print_json(value)
         return
@@ -90,7 +90,7 @@ def tell(as_json: bool, value: Any, *lines: str) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table for people; numbers are right-aligned."""
+    """Print a table with right-aligned numbers."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -106,18 +106,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 
 
 def print_plain(text: str) -> None:
-    """A long text on stdout as it is, neither folded nor coloured."""
+    """Print a long text without wrapping and colours."""
     sys.stdout.write(shown_text(text))
 
 
 def say(text: str) -> None:
-    """A line for people, on stderr."""
+    """Print a line to standard error."""
     err.line(text)
 
 
 @contextmanager
 def stages(title: str) -> Iterator[Any]:
-    """A spinner that names the stage of a long piece of work; yields the function to name it with."""
+    """Show a spinner with the current stage of the work. Yield a function that sets the stage."""
     from rich.markup import escape
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -129,7 +129,7 @@ def stages(title: str) -> Iterator[Any]:
 
 @contextmanager
 def being_written() -> Iterator[Callable[[str], None] | None]:
-    """Shows a text while it is written and takes it away in the end; None where no person looks on."""
+    """Show a text while a model writes it, and remove it at the end. Yield None unless in a terminal."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield None
         return
@@ -151,7 +151,7 @@ def being_written() -> Iterator[Callable[[str], None] | None]:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Any]:
-    """A bar; yields a function (done, total) to move it."""
+    """Show a progress bar. Yield a function (done, total) that moves it."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -15,13 +15,13 @@ from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
 
-if TYPE_CHECKING:  # an extra
+if TYPE_CHECKING:  # optional dependencies
     from clew.server.database import DatabaseStore
     from clew.server.team.provider import Provider
     from clew.server.team.team import Team
 
 MOST_WORKERS = 8
-"""Each takes some 100 MB: more are for those who ask for them."""
+"""Default limit of processes, since each takes about 100 MB."""
 
 
 def serve(
@@ -30,65 +30,65 @@ def serve(
         typer.Argument(metavar="KB…", help="Folders of knowledge bases, or postgresql://…#BASE.", show_default=False),
     ] = None,
     documents: Annotated[
-        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="A base that grows by uploads.")
+        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="Base that grows by uploads.")
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option("--model", metavar="[NAME=]SPEC", help="A model the page may choose.")
+        list[str] | None, typer.Option("--model", metavar="[NAME=]SPEC", help="Model offered on the page.")
     ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 picks a free one.")] = 8321,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port. 0 picks a free port.")] = 8321,
     host_name: Annotated[
-        list[str] | None, typer.Option("--host-name", help="A name under which the server is addressed.")
+        list[str] | None, typer.Option("--host-name", help="Host name of the server, repeatable.")
     ] = None,
     token: Annotated[
-        str | None, typer.Option("--token", envvar="CLEW_TOKEN", help="Who has it may do everything.")
+        str | None, typer.Option("--token", envvar="CLEW_TOKEN", help="Admin token with full access.")
     ] = None,
-    keys: Annotated[Path | None, typer.Option("--keys", help="A TOML file of tokens and what each may do.")] = None,
+    keys: Annotated[Path | None, typer.Option("--keys", help="TOML file of tokens and their permissions.")] = None,
     users: Annotated[
         Path | None,
-        typer.Option("--users", metavar="FILE", help="People sign in; the file is made at the first start."),
+        typer.Option("--users", metavar="FILE", help="File of user accounts, created at the first start."),
     ] = None,
     state: Annotated[
         str | None,
         typer.Option(
             "--state",
             metavar="postgresql://…",
-            help="For several servers: users, runs, bases made on the page and their builds are kept in this database "
-            "and in no file. People sign in, unless --token or --keys says who may.",
+            help="Database for users, runs and bases created on the page, shared by several servers. "
+            "Users sign in unless --token or --keys is given.",
         ),
     ] = None,
     oidc: Annotated[
         Path | None,
         typer.Option(
-            "--oidc", metavar="FILE", help="With --users or --state: people may sign in at the provider of a TOML file."
+            "--oidc", metavar="FILE", help="TOML file of an OIDC provider for sign-in. Requires --users or --state."
         ),
     ] = None,
-    runs: Annotated[Path | None, typer.Option("--runs", help="Keep finished runs here, so that links last.")] = None,
+    runs: Annotated[Path | None, typer.Option("--runs", help="Folder for finished runs, to keep links valid.")] = None,
     made: Annotated[
-        Path | None, typer.Option("--bases", metavar="FOLDER", help="Admins may make bases on the page; they lie here.")
+        Path | None, typer.Option("--bases", metavar="FOLDER", help="Folder for bases that admins create on the page.")
     ] = None,
     source: Annotated[
         list[str] | None,
         typer.Option(
             "--source",
             metavar="PLACE",
-            help="For bases made on the page: a file, a folder, or an address that bases may be made of.",
+            help="File, folder or address allowed as a source of bases created on the page.",
         ),
     ] = None,
     evaluations: Annotated[
         Path | None, typer.Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
     ] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Dollars for models in all.")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Model calls in all.")] = None,
-    per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests a minute for one client.")] = 600,
+    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Total dollars for models.")] = None,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Total number of model calls.")] = None,
+    per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests per minute and client.")] = 600,
     workers: Annotated[
         int | None,
         typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
     ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Write every request to the terminal, without questions.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log every request, without its question.")] = False,
     groups: Annotated[
         str | None,
-        typer.Option("--groups", metavar="GROUP,…", help="Who asks sees what these may; else what everybody may."),
+        typer.Option("--groups", metavar="GROUP,…", help="Groups of the users. Default: none, only public data."),
     ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
@@ -111,11 +111,11 @@ def serve(
     if state is not None:
         _refuse_files(state, {"--users": users, "--runs": runs, "--bases": made, "--documents": documents or None})
     if not bases and not documents and made is None and state is None:
-        raise InputError("name a knowledge base, or a folder for documents: `clew serve base.kb`")
+        raise InputError("no base given: name a knowledge base or --documents FOLDER, as in `clew serve base.kb`")
     if sum(given is not None for given in (token, keys, users)) > 1:
-        raise InputError("give one of --token, --keys and --users")
+        raise InputError("--token, --keys and --users exclude each other: give one of them")
     if token is not None and len(token) < 16:
-        raise InputError("a token needs at least 16 characters: `openssl rand -hex 16` makes one")
+        raise InputError("the token has fewer than 16 characters: create one with `openssl rand -hex 16`")
     access: Door = Access() if keys is None else read_keys(keys)
     if token is not None:
         access = Access((Grant("token", digest_of(token), {EVERY_BASE: "admin"}),))
@@ -125,7 +125,7 @@ def serve(
     elif shared is not None and token is None and keys is None:
         access = _team(Team.of(shared))
     if access.is_open and not is_loopback(host):
-        raise InputError(f"{host} can be reached from elsewhere: give --users, --token or --keys")
+        raise InputError(f"{host} is reachable from other machines: add --users, --token or --keys")
     names = ("localhost", "127.0.0.1", "[::1]", host.lower(), *(name.lower() for name in host_name or ()))
     settings = ServerSettings(
         named_places(bases or []),
@@ -151,9 +151,8 @@ def serve(
 
 
 def _provider(file: Path, *, has_users: bool) -> Provider:
-    """Where people sign in."""
     if not has_users:
-        raise InputError("--oidc needs --users FILE or --state: the users that a provider signs in are kept there")
+        raise InputError("--oidc requires a store of users: add --users FILE or --state")
     with needing("oidc"):
         from clew.server.team.provider import Provider, read_provider
     return Provider(read_provider(file))
@@ -163,22 +162,22 @@ def _refuse_files(state: str, given: Mapping[str, object]) -> None:
     from clew.store.postgres import is_address
 
     if not is_address(state):
-        raise InputError("--state names a database: postgresql://USER@HOST/DATABASE")
+        raise InputError("--state requires a database: pass postgresql://USER@HOST/DATABASE")
     for option, place in given.items():
         if place is not None:
             raise InputError(
-                f"with --state all is kept in the database: leave out {option}, and make bases on the page"
+                f"--state stores everything in the database: leave out {option}, and create bases on the page"
             )
 
 
 def _shared(address: str) -> DatabaseStore:
-    from clew.server.database import DatabaseStore  # an extra
+    from clew.server.database import DatabaseStore  # optional dependency
 
     return DatabaseStore(address)
 
 
 def _team(team: Team) -> Team:
-    """The users; the first start makes an admin and says how to sign in."""
+    """Return the users. On the first start, create an admin and print the password."""
     from clew.server.store import SERVER
 
     password = team.users.make_first_admin(SERVER)
@@ -193,18 +192,18 @@ def users(
         str, typer.Argument(metavar="FILE", help="The file of `clew serve --users`, or the database of `--state`.")
     ],
     new_password: Annotated[
-        str | None, typer.Option("--new-password", metavar="NAME", help="Give this user a password to begin with.")
+        str | None, typer.Option("--new-password", metavar="NAME", help="Reset this user's password.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the users of a server, or help one who has forgotten the password; all else is done on the page."""
+    """List the users of a server, or reset a password. Use the page for all other changes."""
     from clew.store.postgres import is_address
 
     with needing("web"):
         from clew.server.store import Actor
         from clew.server.team.team import Team
     if not is_address(place) and not Path(place).is_file():
-        raise InputError(f"no file of users: {place}")
+        raise InputError(f"no file of users {place}: pass the file of `clew serve --users`")
     team = Team.open(place)
     if new_password is not None:
         password = team.users.reset_password(Actor("the command line"), new_password)

@@ -1,4 +1,4 @@
-"""`clew subgraph`: what lies between entities, as text, JSON and a picture; `clew subgraphs`: a data set of them."""
+"""`clew subgraph` shows connections between entities, and `clew subgraphs` writes a data set of them."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
     from clew.store.graph.protocol import KnowledgeBase
 
 Entities = Annotated[
-    list[str], typer.Argument(metavar="A B [C…]", help="Names or keys; the last is the candidate answer.")
+    list[str], typer.Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
 ]
 
 
 def subgraph(
     base: AnyBase,
     entities: Entities,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw it into this file.")] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print it as text, the default without --svg.")] = False,
-    model: Annotated[str, typer.Option("--model", help="A language model that puts it into sentences.")] = "none",
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print text, the default without --svg.")] = False,
+    model: Annotated[str, typer.Option("--model", help="Language model that writes sentences about it.")] = "none",
     most_hops: MaxHops = 4,
-    most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Paths kept for each entity.")] = 50,
+    most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Maximum number of paths per entity.")] = 50,
     groups: Groups = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show the subgraph between entities: all shortest paths from each to the last one, and the edges among them."""
+    """Show the subgraph between entities: all shortest paths from each to the last entity, and the edges among them."""
     from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
@@ -57,7 +57,7 @@ def subgraph(
     from clew.store.graph.paths import PathLimits
 
     if len(entities) < 2:
-        raise InputError("name at least two entities, such as `clew subgraph KB BBS2 Polydactyly`")
+        raise InputError("too few entities: name at least two, as in `clew subgraph KB BBS2 Polydactyly`")
     refuse_existing(svg, force=force)
     tools = open_base(base, groups=group_names(groups)).tools
     *asked, candidate = map(tools.find_node, entities)
@@ -80,13 +80,13 @@ def subgraph(
 
 
 def written_json(written: WrittenGraph) -> dict[str, object]:
-    """The sentences a model wrote, and what the check found."""
+    """Return the model's sentences and the result of the check as JSON."""
     check = None if written.check is None else asdict(written.check)
     return {"text": written.written, "problem": written.problem, "check": check}
 
 
 def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
-    """Distances and counts, then one fact a line."""
+    """Print distances and counts, then one fact per line."""
     from clew.answering.methods.subgraph_reranking.graph_to_text import triples_in_words
 
     names = {ref.id: ref.name for ref in kb.refs([*found.entities, found.candidate])}
@@ -111,7 +111,7 @@ def subgraphs(
     source: CandidateSource = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Candidates per question.")] = 20,
     model: Annotated[str, typer.Option("--model", help="The language model that generates candidates.")] = "none",
-    writer: Annotated[str, typer.Option("--writer", help="A language model that tells each subgraph.")] = "none",
+    writer: Annotated[str, typer.Option("--writer", help="Language model that describes each subgraph.")] = "none",
     max_hops: MaxHops = 4,
     topics: Topics = False,
     limit: Sample = None,
@@ -119,7 +119,7 @@ def subgraphs(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a data set of subgraphs: for each candidate answer of each question what connects the two."""
+    """Write a data set of the subgraphs between each question's entities and its candidate answers."""
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.method import open_source
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor

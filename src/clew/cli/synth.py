@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 def synth(
     base: Base,
-    output: Annotated[Path, typer.Option("--out", "-o", help="The folder to write; run again to go on.")],
-    count: Annotated[int, typer.Option("-n", min=1, help="How many questions.")] = 1000,
+    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder. Run again to continue a stopped run.")],
+    count: Annotated[int, typer.Option("-n", min=1, help="Number of questions.")] = 1000,
     templates: Annotated[
         str | None,
-        typer.Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="By default from the schema."),
+        typer.Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="Default: from the schema."),
     ] = None,
     kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = (
         "1-hop,2-hop,intersection,negation,metapath-and,textual"
     ),
     roles: Annotated[
-        str, typer.Option("--roles", metavar="ROLE,…", help="Who asks, such as doctor,patient; by default a user.")
+        str, typer.Option("--roles", metavar="ROLE,…", help="Roles of users, such as doctor,patient. Default: user.")
     ] = "",
     model: Model = "none",
     rewriter: Annotated[
-        str | None, typer.Option("--rewriter", help="The model of the second stage of writing; by default the same.")
+        str | None, typer.Option("--rewriter", help="Model that rewrites the questions. Default: --model.")
     ] = None,
     judge: Annotated[
-        list[str] | None, typer.Option("--judge", help="A model that judges; may be repeated; by default the same.")
+        list[str] | None, typer.Option("--judge", help="Model that judges the questions, repeatable. Default: --model.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Other seeds give other questions.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for the questions.")] = 0,
     beside: Annotated[
         Path | None, typer.Option("--beside", help="A folder of real STaRK data to compare with (amazon/, mag/, …).")
     ] = None,
@@ -63,7 +63,7 @@ def synth(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a benchmark of questions with gold answers, queries and paths from any knowledge base."""
+    """Create a benchmark of questions with gold answers, queries and paths from a knowledge base."""
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
     from clew.core.trace import Recorder, recording
@@ -101,7 +101,7 @@ def synth(
 
 
 def show(made: Made) -> None:
-    """What was made, for people."""
+    """Print a summary of the benchmark."""
     from clew.lab.synthesis.output import statistics_table
 
     out.line(f"{made.folder}: {len(made.rows):,} questions")

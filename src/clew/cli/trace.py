@@ -22,11 +22,11 @@ MOST_CALLS = 12
 
 
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `clew ask --trace` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `clew ask --trace`.")],
     otel: Annotated[
         Path | None, typer.Option("--otel", help="Also write OpenTelemetry spans (OTLP JSON) to this file.")
     ] = None,
-    replies: Annotated[bool, typer.Option("--replies", help="Show how each model reply begins.")] = False,
+    replies: Annotated[bool, typer.Option("--replies", help="Show the start of each model reply.")] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

@@ -16,44 +16,43 @@ from clew.core.errors import InputError
 if TYPE_CHECKING:
     from clew.lab.evaluation.rankers import RankerReport
 
-Weights = Annotated[Path, typer.Option("--out", "-o", help="The folder for the weights.")]
-LeftOut = Annotated[
-    str | None, typer.Option("--left-out", metavar="K/N", help="Keep that part of the sources back and measure on it.")
-]
+Weights = Annotated[Path, typer.Option("--out", "-o", help="Output folder for the weights.")]
+LeftOut = Annotated[str | None, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
 Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the folds and the training.")]
-Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Train no longer than this.")]
+Seed = Annotated[int, typer.Option("--seed", help="Random seed for folds and training.")]
+Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Time limit in minutes.")]
 
 
 def ranker(
     questions: Questions,
-    output: Annotated[Path, typer.Option("--out", "-o", help="The folder for the ranker.")],
+    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder for the ranker.")],
     kb: DatasetBase = None,
     kind: Annotated[
-        Literal["linear", "logistic", "catboost", "neural"], typer.Option("--ranker", help="What to train.")
+        Literal["linear", "logistic", "catboost", "neural"], typer.Option("--ranker", help="Kind of ranker.")
     ] = "logistic",
     features: Annotated[
-        str, typer.Option("--features", help="Of text, graph, g2t, match, source; neural: text or g2t,highlight.")
+        str,
+        typer.Option("--features", help="Feature groups: text,graph,g2t,match,source. Neural: text or g2t,highlight."),
     ] = "text,graph,g2t",
     source: CandidateSource = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
     model: Annotated[
-        str, typer.Option("--model", help="The language model that generates candidates or tells subgraphs.")
+        str, typer.Option("--model", help="Language model that generates candidates or describes subgraphs.")
     ] = "none",
     texts: Annotated[
         Literal["facts", "model"],
-        typer.Option("--texts", help="How subgraphs are told: fact by fact, or as the model writes them."),
+        typer.Option("--texts", help="Texts of subgraphs: fact by fact, or written by the model."),
     ] = "facts",
     max_hops: MaxHops = 4,
     topics: Topics = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many questions.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=10, help="Use a random sample of N questions.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="CatBoost: one setting instead of the grid.")] = False,
-    encoder: Annotated[Path | None, typer.Option("--encoder", help="Neural: the encoder to start from.")] = None,
+    encoder: Annotated[Path | None, typer.Option("--encoder", help="Neural: initial encoder.")] = None,
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="Neural: passes over the questions.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Of the sample, the split and the training.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for sample, split and training.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train a ranker of candidate answers on questions with gold answers, and judge it on held-out ones."""
+    """Train a ranker of candidate answers on questions with gold answers, and evaluate it on held-out questions."""
     from clew.answering.methods.subgraph_reranking.method import graph_writer, open_source
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.lab.datasets.load import load_dataset
@@ -95,7 +94,7 @@ def ranker(
 
 
 def show_report(report: RankerReport) -> None:
-    """Hit@N before and after, and what each feature is worth."""
+    """Print Hit@N before and after, and the importance of each feature."""
     told = ", ".join(f"{count} {name}" for name, count in report.counts.items())
     out.line(f"questions by topic: {told}; no topic in two of them")
     rows = []
@@ -129,25 +128,25 @@ def reader(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Many schemas: the folder for the weights.")
+        Path | None, typer.Option("--out", "-o", help="Many schemas: output folder for the weights.")
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", help="A base: the language model that words how people ask for what is in it.")
+        str, typer.Option("--model", help="A base: language model that writes questions about its content.")
     ] = "none",
-    undo: Annotated[bool, typer.Option("--undo", help="A base: read it as shipped again.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="A base: restore the bundled reader.")] = False,
     left_out: LeftOut = None,
     epochs: Epochs = 7,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the reader to a base, in minutes; or train it on many schemas (extra `train`, hours without a GPU)."""
+    """Fit the reader to a base in minutes, or train it on many schemas (extra `train`, hours without a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.store.graph.manifest import is_base
 
     if is_base(sources[0]):
         if len(sources) > 1 or output or left_out:
             raise InputError(
-                "a reader is fitted to one base at a time and kept there: --out and --left-out are not for it"
+                "fitting works on one base and stores the result there: leave out --out, --left-out and other bases"
             )
         _fit_reader(sources[0], model, undo=undo, as_json=as_json)
         return
@@ -155,7 +154,7 @@ def reader(
 
     if output is None or undo or model != "none":
         raise InputError(
-            f"{sources[0]} is no knowledge base: training on schemas needs --out, no --model and no --undo"
+            f"{sources[0]} is not a knowledge base: to train on schemas, give --out and leave out --model and --undo"
         )
     refuse_foreign(output, ("card.json",), "the weights of a reader")
     figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.line)
@@ -194,19 +193,19 @@ def dense_retriever(
     questions: Annotated[
         str | None,
         typer.Option(
-            "--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="By default those of `clew synth`."
+            "--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Default: questions by `clew synth`."
         ),
     ] = None,
-    left_out: Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part it is judged on.")] = "0/5",
+    left_out: Annotated[str, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N.")] = "0/5",
     relations: Annotated[
-        bool, typer.Option("--relations/--no-relations", help="Whether documents hold what nodes are joined to.")
+        bool, typer.Option("--relations/--no-relations", help="Include neighbours in the node documents.")
     ] = True,
     epochs: Epochs = 8,
-    rate: Annotated[float, typer.Option("--rate", help="Of learning.")] = 5e-5,
+    rate: Annotated[float, typer.Option("--rate", help="Learning rate.")] = 5e-5,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train two encoders, of questions and of node documents, for a base (extra `train`; hours without a GPU)."""
+    """Train encoders for questions and node documents of a base (needs the extra `train`, hours without a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.lessons import Trial, train_dense
@@ -215,7 +214,7 @@ def dense_retriever(
     from clew.lab.training.networks import open_torch
     from clew.store.open_base import OpenBase
 
-    open_torch()  # what is missing is said before anything is made
+    open_torch()  # report missing packages before creating files
     refuse_foreign(output, ("card.json", "synthetic"), "the weights of a dense retriever")
     tools = OpenBase.open(base)
     if questions is None:
@@ -246,21 +245,21 @@ def qa_gnn(
         list[str],
         typer.Argument(
             metavar="DATASET:PATH[:SPLIT]|FILE@BASE",
-            help="Questions with answers: with their base, or a file @ a base.",
+            help="Questions with answers: a data set with its base, or FILE@BASE.",
         ),
     ],
     output: Weights,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps, each of some questions of one base.")] = 6000,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Training steps, each on questions of one base.")] = 6000,
     minutes: Minutes = None,
     kept: Annotated[
-        float, typer.Option("--kept", min=0, max=0.9, help="Of each base's questions, to measure on.")
+        float, typer.Option("--kept", min=0, max=0.9, help="Share of each base's questions held out for evaluation.")
     ] = 0.1,
-    limit: Annotated[int | None, typer.Option("--limit", min=10, help="A random sample of so many of each.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=10, help="Random sample of N per source.")] = None,
     left_out: LeftOut = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the network that passes messages through a graph (extra `train`; minutes with a GPU, hours without)."""
+    """Train the network that passes messages through a graph (extra `train`, minutes with a GPU, hours without)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.datasets.base import dataset_base
     from clew.lab.datasets.load import load_dataset
@@ -269,7 +268,7 @@ def qa_gnn(
     from clew.lab.training.qa_gnn import GraphSettings, train_graph_network
     from clew.store.open_base import OpenBase
 
-    open_torch()  # what is missing is said before anything is read
+    open_torch()  # report missing packages before reading files
     refuse_foreign(output, ("card.json",), "the weights of a graph network")
     lessons = []
     for source in sources:
@@ -287,7 +286,7 @@ def qa_gnn(
 
 
 def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
-    """What a training came to."""
+    """Print the figures of a training."""
     if as_json:
         print_json(dict(figures))
     else:
@@ -296,18 +295,18 @@ def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> N
 
 def feedback(
     base: Base,
-    question: Annotated[str | None, typer.Option("--question", help="A question, its topic marked as [Name].")] = None,
-    answer: Annotated[list[str] | None, typer.Option("--answer", help="A right answer: key or name; repeat.")] = None,
-    learn: Annotated[bool, typer.Option("--learn", help="Learn from everything confirmed so far.")] = False,
+    question: Annotated[str | None, typer.Option("--question", help="Question with its topic as [Name].")] = None,
+    answer: Annotated[list[str] | None, typer.Option("--answer", help="Correct answer: key or name.")] = None,
+    learn: Annotated[bool, typer.Option("--learn", help="Learn from all confirmed answers.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Confirm the answers to a question, or learn from all that were confirmed."""
+    """Confirm the answers to a question, or learn from all confirmed answers."""
     from clew.lab.training.feedback import confirm
     from clew.lab.training.feedback import learn as learn_from_confirmed
     from clew.store.open_base import OpenBase
 
     if question is None and not learn:
-        raise InputError("give --question with --answer, or --learn")
+        raise InputError("no action given: add --question with --answer, or --learn")
     tools = OpenBase.open(base)
     told: dict[str, int] = {}
     if question is not None:

@@ -1,4 +1,4 @@
-"""`clew train` of what reads and writes texts: networks over passages, and language models."""
+"""`clew train` for networks over passages and for language models."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Documents = Annotated[
     list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
 ]
 Teacher = Annotated[
-    Path | None, typer.Option("--teacher", help="A folder with a cross-encoder (transformers) to learn from too.")
+    Path | None, typer.Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")
 ]
 Start = Annotated[
     str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
 ]
-Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="The part that is kept back and measured on.")]
-Licence = Annotated[str, typer.Option("--licence", help="Of the data, for the card.")]
+Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
+Licence = Annotated[str, typer.Option("--licence", help="Licence of the data, for the model card.")]
 
 
 def passages(
@@ -34,7 +34,7 @@ def passages(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the network that reads question, passage so far and passage (extra `train`; hours without a GPU)."""
+    """Train the network that reads a question with passages (needs the extra `train`, hours without a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.training.passages.fitting import train_passages
 
@@ -54,7 +54,7 @@ def next_passage(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Train the embedder that finds the passages of an answer (needs the extra `train`; an hour without a GPU)."""
+    """Train the embedder that finds the passages of an answer (needs the extra `train`, an hour without a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.training.next_passage import train_next_passage
 
@@ -74,7 +74,7 @@ def graph_to_text(
     model: Start,
     output: Weights,
     measured_on: Annotated[
-        list[Path] | None, typer.Option("--measure-on", help="A further file to measure on; repeat.")
+        list[Path] | None, typer.Option("--measure-on", help="Additional file for evaluation, repeatable.")
     ] = None,
     left_out: Apart = "0/10",
     licence: Licence = "",
@@ -83,7 +83,7 @@ def graph_to_text(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fine-tune a language model to tell subgraphs in sentences (extra `train`; a minute on a GPU, hours without)."""
+    """Fine-tune a language model to describe subgraphs in sentences (extra `train`, a minute on a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.graph_to_text import train_graph_to_text
@@ -104,7 +104,7 @@ def traverser(
     model: Start,
     output: Weights,
     measured_on: Annotated[
-        list[str] | None, typer.Option("--measure-on", help="A further data set to measure on; repeat.")
+        list[str] | None, typer.Option("--measure-on", help="Additional data set for evaluation, repeatable.")
     ] = None,
     left_out: Apart = "0/10",
     licence: Licence = "",
@@ -113,7 +113,7 @@ def traverser(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Fine-tune a language model to write the evidence a question still needs (extra `train`; better with a GPU)."""
+    """Fine-tune a language model to write missing evidence for a question (extra `train`, better with a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.language import Tuning
@@ -132,5 +132,5 @@ def traverser(
 def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: bool) -> None:
     show_figures(what, figures, as_json=as_json)
     if not as_json:
-        told = f"use it with {use}" if figures["usable"] else "not usable: it does no better on what was left out"
+        told = f"use it with {use}" if figures["usable"] else "not usable: it is no better on the held-out data"
         err.line(told)

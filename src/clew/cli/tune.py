@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 def tune(
     base: Base,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="About how long it may take.")] = 300,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Approximate time limit in seconds.")] = 300,
     questions: Annotated[
         str | None, typer.Option("--questions", "-q", metavar="FILE", help="Questions with gold answers, as JSONL.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the synthetic questions and of the halves.")] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be chosen.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Forget what was chosen: `auto` is as it was.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Random seed for synthetic questions and splits.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the choice without saving it.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Remove the saved choice and restore `auto`.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Choose the method and options that answer best over a base, by its confirmed and by synthetic questions."""
+    """Choose the best method and options for a base, using its confirmed questions and synthetic questions."""
     from clew.answering.methods.tuned import forget_tuned, keep_tuned, read_tuned
     from clew.lab.evaluation.tuning import questions_of
     from clew.lab.evaluation.tuning import tune as find_best
     from clew.store.open_base import OpenBase
 
     if undo and (dry_run or questions):
-        raise InputError("--undo stands alone: it only forgets what was chosen")
+        raise InputError("--undo removes the saved choice: leave out --dry-run and --questions")
     tools = OpenBase.open(base)
     folder = tools.local.folder
     if undo:
@@ -40,7 +40,7 @@ def tune(
         tell(as_json, {"base": str(base), "undone": was}, f"{base}: {'forgotten' if was else 'it was not tuned'}")
         return
     if read_tuned(folder) is not None:
-        raise InputError(f"{base} is tuned already: `clew tune {base} --undo` first")
+        raise InputError(f"{base} is already tuned: run `clew tune {base} --undo` first")
     say("making questions")
     dataset = questions_of(tools, questions, seed)
     with progress_bar(f"tuning by {len(dataset.questions)} questions") as progress:
@@ -51,7 +51,7 @@ def tune(
 
 
 def show(base: str, found: Tuning, *, kept: bool, as_json: bool) -> None:
-    """What was tried and gained."""
+    """Print the candidates and the gain."""
     rows = [(str(one), count, round(100 * mean, 1)) for one, count, mean in found.tried]
     gain = [round(100 * value, 1) for value in (found.after - found.before, found.gain.low, found.gain.high)]
     if as_json:

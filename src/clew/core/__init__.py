@@ -1,1 +1,1 @@
-"""The values everything speaks in: types, queries, errors, traces, and their one JSON form."""
+"""Values shared by all packages: types, queries, errors and traces."""

@@ -1,4 +1,4 @@
-"""Files and folders: writing them whole, holding them against other processes, and whose they are."""
+"""Files and folders: atomic writes, locks between processes, and checks before writing."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from typing import TextIO
 from clew.core.errors import CorruptError, InputError, SourceError
 
 BINARY: int = getattr(os, "O_BINARY", 0)
-"""The flag without which Windows changes line ends in files opened by `os.open`."""
+"""Keeps Windows from converting line ends in files opened by `os.open`."""
 _FAR = (1 << 31) - 2
-"""The byte that stands for the whole file on Windows: others may read and write what is before it."""
+"""Offset of the byte that Windows locks for the whole file. Other processes may still access the bytes before it."""
 _PAUSE = 0.05
 
 
 def draft_of(file: Path) -> Path:
-    """Return the path of the draft that `write_whole` renames."""
+    """Return the path of the temporary file that `write_whole` renames."""
     return file.with_name(f".{file.name}")
 
 
 def write_whole(file: Path, content: bytes, *, safely: bool = False) -> None:
-    """Write a file beside and rename it: a kill leaves the old one or the new one; `safely` waits for the disk.
+    """Write a file atomically through a draft that is renamed. `safely` waits until the draft is on disk.
 
-    What stands in the place of the draft is removed: a link there, in a base from a stranger, is never followed.
+    An existing draft is deleted first: in an untrusted base it may be a link to another file.
     """
     draft = draft_of(file)
     draft.unlink(missing_ok=True)
@@ -45,7 +45,7 @@ def write_whole(file: Path, content: bytes, *, safely: bool = False) -> None:
 
 @contextmanager
 def written_whole(file: Path) -> Iterator[TextIO]:
-    """A text file to be written line by line, in its place when all is; a device or a pipe is written as it is."""
+    """Open a text file that appears when the block ends without an error. Devices and pipes are written directly."""
     place = file.resolve()
     if place.exists() and not place.is_file():
         with place.open("w", encoding="utf-8") as lines:
@@ -61,7 +61,7 @@ def written_whole(file: Path) -> Iterator[TextIO]:
 
 
 def file_sha256(file: Path) -> str:
-    """The SHA-256 of a file, read in pieces, as hexadecimal digits."""
+    """Return the SHA-256 digest of a file in hexadecimal digits."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
@@ -70,7 +70,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def hold(descriptor: int, *, wait: bool) -> None:
-        """Hold an open file until it is closed; where another process does, wait for it or raise OSError."""
+        """Lock an open file until it is closed. If another process has locked it, wait or raise OSError."""
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
         try:
             while True:
@@ -86,34 +86,34 @@ if sys.platform == "win32":
             os.lseek(descriptor, place, os.SEEK_SET)
 
     def share(_: Path) -> int | None:
-        """Folders cannot be held there; one with an open file in it cannot be removed anyway."""
+        """Return None: Windows cannot lock folders, but refuses to remove a folder with open files."""
         return None
 
     def is_shared(_: Path) -> bool:
-        """Never known there."""
+        """Return False: Windows cannot lock folders."""
         return False
 
 else:
     import fcntl
 
     def hold(descriptor: int, *, wait: bool) -> None:
-        """Hold an open file until it is closed; where another process does, wait for it or raise OSError."""
+        """Lock an open file until it is closed. If another process has locked it, wait or raise OSError."""
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def share(folder: Path) -> int | None:
-        """Hold a folder together with others until the descriptor is closed; None where it is being removed."""
+        """Lock a folder for reading until the descriptor is closed. Return None if it is being removed."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return None
-        except OSError:  # a file system without locks: what is mapped stays, what is opened later may be gone
+        except OSError:  # no locks on this file system: mapped files stay usable, but others may be removed
             pass
         return descriptor
 
     def is_shared(folder: Path) -> bool:
-        """Whether a process holds a folder."""
+        """Return whether a process has locked a folder."""
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -127,7 +127,7 @@ else:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of files of a folder, has reached the disk; Windows cannot wait for folders."""
+    """Wait until a file or a folder's list of files is on disk. Skip folders on Windows, which does not support it."""
     is_windows = sys.platform == "win32"
     if is_windows and path.is_dir():
         return
@@ -140,16 +140,16 @@ def sync(path: Path) -> None:
 
 @dataclass(frozen=True)
 class FolderFiles:
-    """Files below a folder, and entries that were skipped with the reason."""
+    """Files below a folder, and skipped entries with reasons."""
 
     files: tuple[Path, ...]
     skipped: tuple[tuple[Path, str], ...] = ()
 
 
 def list_files(folder: Path, *, follow_links: bool = False, subfolders: bool = True) -> FolderFiles:
-    """List the visible files of a folder. A file that several links lead to is listed once.
+    """List the visible files of a folder, each file once even if several links lead to it.
 
-    Links that lead out of the folder are skipped unless `follow_links` is set.
+    Skip links that lead out of the folder unless `follow_links` is set.
     """
     root = Path(os.path.realpath(folder))
     queue = deque([folder])
@@ -160,7 +160,7 @@ def list_files(folder: Path, *, follow_links: bool = False, subfolders: bool = T
         path = queue.popleft()
         target = Path(os.path.realpath(path))
         if not follow_links and not target.is_relative_to(root):
-            skipped.append((path, "a link that leads out of the folder is not followed: --follow-links reads it"))
+            skipped.append((path, "the link leads out of the folder: add --follow-links to read it"))
         elif target not in visited:
             visited.add(target)
             if path.is_file():
@@ -172,42 +172,42 @@ def list_files(folder: Path, *, follow_links: bool = False, subfolders: bool = T
                     skipped.append((path, f"the folder cannot be opened: {error.strerror}"))
                     continue
                 queue.extendleft(entry for entry in entries if not entry.is_symlink())
-                queue.extend(entry for entry in entries if entry.is_symlink())  # last: its own name comes first
+                queue.extend(entry for entry in entries if entry.is_symlink())  # last: prefer a file's own name
     return FolderFiles(tuple(sorted(files)), tuple(sorted(skipped)))
 
 
 SHOWN = 3
-"""How many of the other files an error names."""
+"""Maximum number of other files in an error message."""
 
 
 def refuse_foreign(folder: Path, own: Sequence[str], what: str, remedy: str = "name a new folder") -> None:
-    """Refuse a folder that holds files, but none of `own`, the names by which Clew knows a folder as its own."""
+    """Raise InputError if a folder contains files, but none of `own`, the names that mark a folder of Clew."""
     if any((folder / name).exists() for name in own):
         return
     try:
         names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:  # not there yet, or no folder: whoever makes it says so
+    except OSError:  # missing, or not a folder: creating it will report that
         return
     if names:
         shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-        raise InputError(f"{folder} holds other files ({shown}) and no {what}: nothing was written; {remedy}")
+        raise InputError(f"{folder} contains other files ({shown}) and no {what}: {remedy}")
 
 
 def refuse_existing(*files: Path | None, force: bool) -> None:
-    """Refuse to overwrite files unless `force` is set. Devices and pipes may be written to."""
+    """Raise InputError if a file exists, unless `force` is set. Devices and pipes may be written to."""
     for file in files:
         if file is not None and file.is_file() and not force:
             raise InputError(f"{file} exists already: name another file, or add --force to overwrite it")
 
 
 def refuse_link(*files: Path) -> None:
-    """Refuse files that are links: those of a base from a stranger may lead to any file of its user."""
+    """Raise CorruptError if a file is a link: in an untrusted base it may lead to any file of the user."""
     for file in files:
         if file.is_symlink():
-            raise CorruptError(f"{file} is a link, and Clew makes none: replace it by what it leads to, or remove it")
+            raise CorruptError(f"{file} is a link, which Clew does not follow: replace it by its target, or remove it")
 
 
 def refuse_readable(file: Path, what: str) -> None:
-    """Refuse a file of secrets that others than its owner can read."""
+    """Raise SourceError if other users can read a file of secrets."""
     if os.name == "posix" and file.stat().st_mode & 0o077:
-        raise SourceError(f"holds {what} and can be read by others: chmod 600 '{file}'", file=file)
+        raise SourceError(f"contains {what}, but other users can read it: run chmod 600 '{file}'", file=file)

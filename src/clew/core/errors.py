@@ -1,6 +1,6 @@
-"""The one tree of errors.
+"""All errors that Clew raises on purpose.
 
-Every error says what was expected, what arrived and what to do about it.
+Every message names the problem, quotes the bad value and suggests a fix.
 
 ClewError
 ├── InputError            the caller's input is wrong (exit code 2)
@@ -15,10 +15,10 @@ ClewError
 │   ├── ReplyError        a reply could not be parsed or validated
 │   ├── BudgetError       a cap on dollars, tokens, calls or seconds was reached
 │   ├── AccessError       the key is missing or wrong, or there is no such model or address
-│   ├── OutageError       the server cannot be reached, or gives no reply that can be used
+│   ├── OutageError       the server cannot be reached, or sends no usable reply
 │   └── PendingError      a batch waits for its replies
 ├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
-│   └── UntrustedEmbedder only the base names its embedder, and it is none that ships with Clew
+│   └── UntrustedEmbedder only the base names its embedder, and Clew does not ship it
 ├── WorkerError           workers on other machines cannot be used (exit code 1)
 └── MissingExtraError     an optional dependency is not installed (exit code 2)
 """
@@ -32,12 +32,12 @@ from typing import Any
 
 
 class ClewError(Exception):
-    """Anything Clew reports to its user; `exit_code` is what the command line returns."""
+    """Base class of errors shown to the user. The command line exits with `exit_code`."""
 
     exit_code = 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it is, not by calling `__init__` with a finished message: errors travel between processes."""
+        """Pickle without calling `__init__`, whose parameters differ from `args` in subclasses."""
         return _again, (type(self), self.args), self.__dict__
 
 
@@ -52,7 +52,7 @@ class InputError(ClewError):
 
 
 class SourceError(InputError):
-    """A source file cannot be read as what it should be; names the file and, where known, the line."""
+    """A source file is invalid. Names the file and, if known, the line."""
 
     def __init__(self, message: str, *, file: str | Path | None = None, line: int | None = None) -> None:
         self.file = None if file is None else str(file)
@@ -62,7 +62,7 @@ class SourceError(InputError):
 
 
 class NotFoundError(InputError):
-    """Something was asked for by a name that nothing has."""
+    """A requested name does not exist."""
 
 
 class SchemaError(InputError):
@@ -74,7 +74,7 @@ class StorageError(ClewError):
 
 
 class QueryRefusedError(StorageError):
-    """An endpoint answers, but does not take this query."""
+    """An endpoint rejects the query."""
 
 
 class CorruptError(StorageError):
@@ -82,7 +82,7 @@ class CorruptError(StorageError):
 
 
 class FormatError(StorageError):
-    """A knowledge base was written in a format this version does not read."""
+    """This version cannot read the format of the knowledge base."""
 
 
 class LockedError(StorageError):
@@ -94,7 +94,7 @@ class ModelError(ClewError):
 
 
 class ReplyError(ModelError):
-    """A model's reply could not be parsed into what was asked for."""
+    """A model's reply could not be parsed as the requested type."""
 
 
 class BudgetError(ModelError):
@@ -102,27 +102,27 @@ class BudgetError(ModelError):
 
 
 class AccessError(ModelError):
-    """A server does not let the model be used: the key is missing or wrong, or there is no such model or address."""
+    """A server denies access to the model: wrong or missing key, or unknown model or address."""
 
 
 class OutageError(ModelError):
-    """A server cannot be reached, or gives no reply that can be used."""
+    """A server cannot be reached, or sends no usable reply."""
 
 
 class PendingError(ModelError):
-    """Requests were written to a batch and wait for their replies."""
+    """Requests were written to a batch, and their replies are pending."""
 
 
 class EmbedderMismatch(InputError):  # noqa: N818 - a state, not a failure
-    """The base holds vectors of another embedder."""
+    """The base contains vectors of another embedder."""
 
 
 class UntrustedEmbedder(EmbedderMismatch):
-    """A base names a host or a folder that its user has not named."""
+    """A base names a host or folder for its embedder that the user has not approved."""
 
 
 class WorkerError(ClewError):
-    """Work cannot be handed to workers: there are none, they are not like this installation, or they keep ending."""
+    """Workers are missing, differ from this installation, or keep ending."""
 
 
 class MissingExtraError(InputError):
@@ -134,7 +134,7 @@ class MissingExtraError(InputError):
 
 @contextmanager
 def needing(extra: str, package: str | None = None) -> Iterator[None]:
-    """Imports of an optional dependency; where it is missing, the error says which extra brings it."""
+    """Turn an ImportError inside the block into an error that names the extra to install."""
     try:
         yield
     except ImportError as missing:

@@ -1,4 +1,4 @@
-"""Texts on disk by key: one SQLite file, safe for many threads and processes, capped in size, each text checked."""
+"""Persistent text cache: one SQLite file, safe for threads and processes, limited in size, with checksums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zlib import crc32
 from clew.core.errors import StorageError
 
 DEFAULT_CAP = 1 << 30
-"""Bytes of texts kept; the least recently used tenth goes when they outgrow it."""
+"""Maximum size of all texts, in bytes. Beyond it, the least recently used tenth is deleted."""
 FORMAT = 2
 _LAYOUT = """
 CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value TEXT NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL,
@@ -27,10 +27,10 @@ _AT_ONCE = 500
 
 
 class KeptTexts:
-    """A text is on disk as soon as `put` returns; one that was altered there is forgotten when it is asked for."""
+    """Text cache on disk. `put` returns after the text is stored, and `get` deletes texts that were altered on disk."""
 
     def __init__(self, file: Path | None, *, cap: int = DEFAULT_CAP) -> None:
-        """Open or make the file, None keeps texts in memory; a broken file is refused, never overwritten."""
+        """Open or create the file, or a cache in memory for None. Raise StorageError if the file is broken."""
         self.file, self.cap = file, cap
         self._lock = Lock()
         try:
@@ -41,18 +41,18 @@ class KeptTexts:
             )
             weakref.finalize(self, self._connection.close)
             self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = NORMAL")  # survives a killed process; enough for a cache
+            self._connection.execute("PRAGMA synchronous = NORMAL")  # survives a killed process, which is enough here
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, 1, FORMAT):
-                raise StorageError(f"{file}: kept in format {version}, this version reads {FORMAT}; remove the file")
+                raise StorageError(f"{file}: cache format {version}, but this version reads {FORMAT}: remove the file")
             self._connection.executescript(_FROM_FIRST if version == 1 else _LAYOUT)
             self._connection.execute(f"PRAGMA user_version = {FORMAT}")
             self._size = self._total(self._connection)
         except (sqlite3.Error, OSError, TypeError, ValueError) as failure:
-            raise StorageError(f"{file}: cannot be used as a cache ({failure}); remove it") from failure
+            raise StorageError(f"{file}: cannot be used as a cache ({failure}): remove it") from failure
 
     def get(self, keys: Sequence[str], *, since: float = 0.0) -> dict[str, str]:
-        """The texts kept under these keys since a moment."""
+        """Return the texts stored under these keys at or after the time `since`."""
         rows: list[tuple[str, str, float, int | None, float | None]] = []
         with self.reading() as connection:
             wanted = list(dict.fromkeys(keys))
@@ -62,7 +62,7 @@ class KeptTexts:
                 asked = f"SELECT key, value, used, digest, made FROM reply WHERE key IN ({marks})"  # noqa: S608
                 rows += connection.execute(asked, some)
             now = time.time()
-            stale = [(now, key) for key, _, used, *_ in rows if used < now - 3600]  # rarely: reading seldom writes
+            stale = [(now, key) for key, _, used, *_ in rows if used < now - 3600]  # at most hourly, to write little
             fresh = {key for key, *_, made in rows if (made or 0.0) >= since}
         sound = {key: value for key, value, _, digest, _ in rows if _is_sound(key, value, digest)}
         altered = [(key,) for key, *_ in rows if key not in sound]
@@ -73,7 +73,7 @@ class KeptTexts:
         return {key: text for key, text in sound.items() if key in fresh}
 
     def put(self, key: str, text: str, *, anew: bool = False) -> None:
-        """Keep a text; the first one stored under a key stays, unless it is stored anew."""
+        """Store a text. An existing text under the key stays unless `anew` is set."""
         size, now = len(text.encode("utf-8", "surrogatepass")), time.time()
         with self._writing() as connection:
             if anew:
@@ -108,12 +108,12 @@ class KeptTexts:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time; what is wrong with the file is said in plain words."""
+        """Lock the connection for one thread, and turn errors of the file into StorageError."""
         with self._lock:
             try:
                 yield self._connection
-            except (sqlite3.Error, TypeError, ValueError) as failure:  # what a damaged file holds may be no number
-                raise StorageError(f"{self.file}: {failure}; remove the file, it is a cache") from failure
+            except (sqlite3.Error, TypeError, ValueError) as failure:  # a damaged file may contain other types
+                raise StorageError(f"{self.file}: {failure}: remove the file, it is only a cache") from failure
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -128,7 +128,7 @@ class KeptTexts:
 
 
 def _is_sound(key: object, text: object, digest: int | None) -> bool:
-    """Whether a text is as it was stored under this key; those of the first format have no digest."""
+    """Return whether a text is unchanged since it was stored. Texts of the first format have no digest."""
     return isinstance(key, str) and isinstance(text, str) and (digest is None or digest == _digest(key, text))
 
 

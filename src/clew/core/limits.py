@@ -1,6 +1,6 @@
-"""Bounds on what a file may cost: memory and seconds of a process of our own, and steps of work by the file's size.
+"""Limits for reading files: memory and seconds of a subprocess, and steps of work in proportion to the file's size.
 
-Memory and seconds are bounded on systems that can do it. Elsewhere whoever started a process has to end it.
+Memory and seconds are limited only if the operating system supports it. Otherwise the parent must end the process.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Process = subprocess.Popen[bytes]
 def start_module(
     module: str, *arguments: str, stdin: int = subprocess.DEVNULL, stderr: int | None = None, apart: bool = False
 ) -> Process:
-    """`python -m MODULE ARGUMENTS…`, which finds the same packages, and whose arithmetic keeps to one core.
+    """Start `python -m MODULE ARGUMENTS…` with the same packages and one thread for arithmetic.
 
-    What it writes is read from its standard output. Ctrl-C does not reach one that is `apart`: we end it.
+    Its standard output is a pipe. With `apart`, Ctrl-C does not reach the process, and the caller must end it.
     """
-    return subprocess.Popen(  # noqa: S603 - our own module
+    return subprocess.Popen(  # noqa: S603 - a module of Clew
         [sys.executable, "-m", module, *arguments],
         stdin=stdin,
         stdout=subprocess.PIPE,
@@ -37,10 +37,10 @@ def start_module(
 
 
 def limit_memory(most: int) -> None:
-    """Let what needs more bytes of address space fail here, instead of taking the machine with it."""
+    """Limit the address space of this process to `most` bytes, so that it fails before the machine runs out."""
     try:
         import resource
-    except ImportError:  # this system has no such limits
+    except ImportError:  # Windows
         return
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -48,25 +48,25 @@ def limit_memory(most: int) -> None:
 
 
 def limit_seconds(most: int) -> None:
-    """End this process after so many seconds, in case the one who should end it is gone."""
+    """End this process after `most` seconds, in case its parent is gone."""
     if hasattr(signal, "alarm"):
         signal.alarm(most)
 
 
 class TooLargeError(SourceError):
-    """A file that asks for more work than its size explains."""
+    """A file requires more work than its size justifies."""
 
 
 FREE_STEPS = 1_000_000
-"""Steps of work that every file may take, however small it is."""
+"""Steps of work that any file may take, independent of its size."""
 STEPS_PER_BYTE, STEPS_PER_UNPACKED_BYTE = 50, 5
-"""Steps of work that each byte of a file, and each byte unpacked from it, may take beyond that."""
+"""Additional steps of work for each byte of a file, and for each byte unpacked from it."""
 _steps_left: ContextVar[list[int] | None] = ContextVar("clew_steps_left", default=None)
 
 
 @contextmanager
 def bounded_work(size: int) -> Iterator[None]:
-    """Bound the steps that reading a file of `size` bytes may take."""
+    """Limit the steps that reading a file of `size` bytes may take."""
     before = _steps_left.set([FREE_STEPS + STEPS_PER_BYTE * size])
     try:
         yield
@@ -75,19 +75,19 @@ def bounded_work(size: int) -> Iterator[None]:
 
 
 def allow(unpacked: int) -> None:
-    """Allow the steps for bytes that were unpacked from a file, which bounds them by its size."""
+    """Add the steps for bytes unpacked from a file, whose number is limited by the file's size."""
     left = _steps_left.get()
     if left is not None:
         left[0] += STEPS_PER_UNPACKED_BYTE * unpacked
 
 
 def spend(steps: int) -> None:
-    """Count steps of work. Raise SourceError if the file asks for more than its size explains.
+    """Count steps of work. Raise TooLargeError if the file requires more than its size justifies.
 
-    Readers call this before they do what numbers, spans or references in a file ask for.
+    Readers call this before they follow numbers, spans or references in a file.
     """
     left = _steps_left.get()
     if left is not None:
         left[0] -= steps
         if left[0] < 0:
-            raise TooLargeError("the file asks for far more cells or text than its size explains: export it again")
+            raise TooLargeError("the file requires far more cells or text than its size justifies: export it again")

@@ -1,4 +1,4 @@
-"""Answers as HTML for notebooks: plain values in, escaped markup out."""
+"""Answers as escaped HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_EVIDENCE_CHARS = 400
 
 
 def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
-    """An answer in its JSON form as a card: question, text, and candidates that open their evidence."""
+    """Render an answer's JSON form as a card with the question, the text, and candidates that unfold their evidence."""
     state, text = run["state"], run["text"]
     parts = [f'<div style="{STYLE}"><p><strong>{escape(run["question"])}</strong></p>']
     for said, style in ((headline(state, text), "font-weight:600"), (text, "font-size:1.15em")):
@@ -34,6 +34,6 @@ def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
 
 
 def framed(page: str, height: int = 640) -> str:
-    """A whole page inside another one, where it can run nothing."""
+    """Embed a page in a sandboxed frame that runs no scripts."""
     style = "width:100%;border:1px solid #8884;border-radius:8px"
     return f'<iframe sandbox="" srcdoc="{escape(page)}" style="{style};height:{height}px"></iframe>'

@@ -1,4 +1,4 @@
-"""English nouns for one thing and for several: data call a type of node "Customer" here and "customers" there."""
+"""Singular and plural of English nouns, since data call a node type "Customer" or "customers"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST_WORD = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+s)$")
 
 
 def singular(name: str) -> str:
-    """What one of several things is called: "order details" → "order detail", "Categories" → "Category"."""
+    """Return the singular: "order details" → "order detail", "Categories" → "Category"."""
     found = _LAST_WORD.search(name)
     word = found.group() if found else ""
     lower = word.lower()
@@ -39,7 +39,7 @@ def singular(name: str) -> str:
 
 
 def plural(name: str) -> str:
-    """What several things are called: "city" → "cities"; a name for several stays."""
+    """Return the plural: "city" → "cities". A plural stays unchanged."""
     if singular(name) != name or name.endswith(tuple(_ONE_AND_MANY)):
         return name
     for many, one in _IRREGULAR.items():

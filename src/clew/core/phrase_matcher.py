@@ -1,4 +1,4 @@
-"""Finds known phrases in texts: longest match first, word by word, in time linear in the text."""
+"""Phrase search in texts: word by word, longest match first, in time linear in the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Match(Generic[T]):
-    """Where a phrase stands, and everything it stands for."""
+    """The span of a phrase in a text, and all its meanings."""
 
     start: int
     end: int
@@ -22,14 +22,14 @@ class Match(Generic[T]):
 
 @dataclass
 class PhraseMatcher(Generic[T]):
-    """Phrases by their words, without case; `add` all, then `find`."""
+    """Case-insensitive matcher for phrases. `add` all phrases before calling `find`."""
 
     _meanings: dict[tuple[str, ...], dict[T, None]] = field(default_factory=dict)
     _lengths: dict[str, list[int]] = field(default_factory=dict)
-    """First word → lengths of the phrases that begin with it, longest first."""
+    """First word → lengths of the phrases that start with it, longest first."""
 
     def add(self, phrase: str, meaning: T) -> None:
-        """Let a phrase stand for something; it may stand for several things."""
+        """Add a meaning to a phrase, which may have several."""
         words = tuple(word.lower() for word in WORD.findall(phrase))
         if not words:
             return
@@ -40,7 +40,7 @@ class PhraseMatcher(Generic[T]):
             lengths.sort(reverse=True)
 
     def find(self, text: str, *, capitalised: bool = False) -> Iterator[Match[T]]:
-        """Matches from left to right that do not overlap; `capitalised` asks for a capital or a digit in front."""
+        """Yield non-overlapping matches from left to right. `capitalised` skips phrases that start in lower case."""
         words = [(found.group(), found.start(), found.end()) for found in WORD.finditer(text)]
         lower = [word.lower() for word, _, _ in words]
         place = 0
@@ -60,7 +60,7 @@ class PhraseMatcher(Generic[T]):
 
 
 def matcher(phrases: Iterable[tuple[str, T]]) -> PhraseMatcher[T]:
-    """A matcher for pairs of phrase and meaning."""
+    """Build a matcher from pairs of phrase and meaning."""
     built: PhraseMatcher[T] = PhraseMatcher()
     for phrase, meaning in phrases:
         built.add(phrase, meaning)

@@ -1,4 +1,4 @@
-"""Figures as SVG: lines and bars."""
+"""Line and bar plots as SVG."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What an axis shows; where `logarithmic`, every value is above 0."""
+    """An axis of a plot. If it is `logarithmic`, all values must be above 0."""
 
     label: str
     logarithmic: bool = False
@@ -33,7 +33,7 @@ class Axis:
 
 
 def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: bool = False) -> str:
-    """An SVG with axes, one line per series and a legend; `marks` puts a dot with its values on every point."""
+    """Draw axes, one line per series and a legend. `marks` adds a dot with its values at every point."""
     drawn = [line for line in series if line.points]
     across, x_ticks = _scale(x, [point[0] for line in drawn for point in line.points], LEFT, WIDTH - RIGHT)
     legend_rows = math.ceil(len(drawn) / 3)
@@ -141,7 +141,7 @@ BAR_WIDTH, BAR_LEFT, BAR_RIGHT, BAR_TOP, ROW = 640, 190, 70, 34, 22
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A labelled value; `deviation` is drawn as a whisker."""
+    """A labelled value. `deviation` is the length of its whisker."""
 
     label: str
     value: float
@@ -149,7 +149,7 @@ class Bar:
 
 
 def bar_plot(title: str, bars: Sequence[Bar]) -> str:
-    """An SVG with one row per bar, negative values to the left of the line."""
+    """Draw one row per bar. Negative values extend to the left of the zero line."""
     low = min([0.0, *(bar.value - bar.deviation for bar in bars)])
     high = max([0.0, *(bar.value + bar.deviation for bar in bars)])
     span = (high - low) or 1.0

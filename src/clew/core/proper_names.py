@@ -1,4 +1,4 @@
-"""Names in running text without a model: capitalised phrases, acronyms with their expansions, what a text is about."""
+"""Model-free detection of names in text: capitalised phrases, acronyms with expansions, and the subject of a text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUBJECT = re.compile(
 )
 ACRONYM = re.compile(rf"\(([{_UPPER}][{_UPPER}\d&-]{{1,9}})s?\)")
 MIXED = re.compile(rf"(?<![\w.-])[a-z]+[{_UPPER}]\w*")
-"""A word with a capital inside, such as iPhone: a name, though it begins small."""
+"""A name that starts in lower case, such as iPhone."""
 POSSESSIVE = re.compile(r"['’]s?$")
 OPENING_WORDS = """
 a about after all also although among an and any are as at because before between both but by can did do does
@@ -27,14 +27,14 @@ whom whose why will with within you your according despite later another january
 august september october november december monday tuesday wednesday thursday friday saturday sunday
 """
 OPENERS = frozenset(OPENING_WORDS.split())
-"""Words that are capitalised for their place in a sentence or in a date, and name nothing by themselves."""
+"""Words that are not names: capitalised only at the start of a sentence or in a date."""
 LONG_ENOUGH = 5
-"""Letters of a name that say it inside a longer word; a shorter one, such as Git in digits, must begin a word."""
+"""Minimum letters of a name to match inside a longer word. Shorter names, such as Git in digits, must start a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name as it stands in a text."""
+    """A name and its span in a text."""
 
     text: str
     start: int
@@ -42,7 +42,7 @@ class Name:
 
 
 def proper_names(text: str) -> Iterator[Name]:
-    """Capitalised phrases in reading order, without the openers of sentences at their beginning."""
+    """Yield capitalised phrases in reading order, without leading `OPENERS`."""
     for found in PHRASE.finditer(text):
         phrase, start = found.group(), found.start()
         while True:
@@ -57,7 +57,7 @@ def proper_names(text: str) -> Iterator[Name]:
 
 
 def unmentioned_names(question: str, texts: Iterable[str]) -> list[str]:
-    """The words of a question's names that no text has in any spelling: “World Bank” may stand in “worldbank.csv”."""
+    """Return words of the question's names that no text contains. “World Bank” also matches “worldbank.csv”."""
     words = [_letters(word) for text in texts for word in text.split()]
     starts, joined = f" {' '.join(words)}", "".join(words)
 
@@ -70,7 +70,7 @@ def unmentioned_names(question: str, texts: Iterable[str]) -> list[str]:
         parts = name.text.split()
         before = question[: name.start].rstrip(' "“‘(¿¡')
         if (not before or before[-1] in ".?!:") and parts[0][1:].islower():
-            parts = parts[1:]  # capitalised for its place
+            parts = parts[1:]  # capitalised as the first word
         if not is_said(name.text):
             named = [part for part in parts if part[0].isupper() and part.casefold() not in OPENERS]
             missing += [part for part in named if not is_said(part)]
@@ -82,13 +82,13 @@ def _letters(text: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """The form in which two spellings of a name are the same: no case, no article, no possessive."""
+    """Return a key that is equal for spellings of a name that differ in case, article or possessive."""
     key = " ".join(POSSESSIVE.sub("", name).casefold().split())
     return key.removeprefix("the ").replace(".", "")
 
 
 def acronyms(text: str) -> dict[str, str]:
-    """Acronym → expansion, where a text writes "World Health Organization (WHO)"."""
+    """Return acronyms and their expansions, from phrases such as "World Health Organization (WHO)"."""
     found = {}
     for match in ACRONYM.finditer(text):
         letters = [letter for letter in match.group(1) if letter.isalpha()]
@@ -103,7 +103,7 @@ def acronyms(text: str) -> dict[str, str]:
 
 
 def subject(text: str) -> str | None:
-    """What a text is about when it begins as encyclopedias do: the name before "is", "was", a bracket or a comma."""
+    """Return the subject of an encyclopedic text: the name before "is", "was", a bracket or a comma."""
     found = SUBJECT.match(text)
     if found is None:
         return None
@@ -112,7 +112,7 @@ def subject(text: str) -> str | None:
 
 
 def title_forms(title: str) -> list[str]:
-    """The ways in which texts call what a title names: as it is, without brackets, and up to the first comma."""
+    """Return the forms of a title used in texts: unchanged, without brackets, and up to the first comma."""
     plain = " ".join(re.sub(r"\s*\([^)]*\)\s*", " ", title).split())
     forms = dict.fromkeys(form for form in (title.strip(), plain, plain.split(",")[0].strip()) if len(form) > 2)
     return [form for form in forms if form.lower() not in OPENERS]
@@ -126,16 +126,16 @@ ABBREVIATIONS = frozenset(SHORT_FORMS.split())
 END = re.compile(
     r"""(?:(?<![.!?…])[.!?…]++["'”’)\]]*+(?=\s++["'“‘(\[]*+[^\W_a-zß-öø-ÿ])|[。！？]+["”’」』）]*|\n[ \t]*\n)\s*"""
 )
-"""Nothing is tried twice: a long run of full stops must not be read once for each of them."""
+"""Possessive quantifiers prevent backtracking, which would take quadratic time on a long run of full stops."""
 LAST_WORD = re.compile(r"[\w.]+$")
 ITEM_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[ivx]{1,5})\)?")
-"""What may stand alone before the text of an item: 2., (3)., iv."""
+"""Number of a list item before its text: 2., (3)., iv."""
 LONGEST_SHORT_FORM = 40
-"""How far back from a full stop an abbreviation may begin."""
+"""Maximum distance from the start of an abbreviation to its full stop, in characters."""
 
 
 def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tuple[int, int]]:
-    """The spans of the sentences between two places, without the white space around them."""
+    """Return the spans of the sentences between two offsets, without surrounding white space."""
     stop = len(text) if end is None else end
     spans, begin = [], start
     for found in END.finditer(text, start, stop):
@@ -149,12 +149,12 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text."""
+    """Split a text into sentences."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def _is_end(text: str, begin: int, found: re.Match[str]) -> bool:
-    """A full stop after an initial, an abbreviation or the number of an item ends nothing."""
+    """Return whether a match ends a sentence, unlike a full stop after an initial, abbreviation or item number."""
     if ITEM_NUMBER.fullmatch(text, begin, found.start()):
         return False
     if not found.group().startswith(".") or found.group().startswith(".."):

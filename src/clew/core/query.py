@@ -2,8 +2,8 @@
 
 **Solutions.** A pattern has variables, edges, conditions and optional parts. A solution maps each variable to a node of
 its type, and each named edge to an edge of the base, such that all edges exist and all conditions hold. Solutions form
-a set: unnamed parallel edges and the several nodes of one constant do not repeat a solution. Different variables may
-stand for the same node. A pattern without variables has one solution, the empty one.
+a set: unnamed parallel edges and multiple nodes of one constant do not repeat a solution. Different variables may
+represent the same node. A pattern without variables has one solution, the empty one.
 
 **Edges.** A transitive step requires a walk of `least` to `most` edges, and `most` None means any number. A walk may
 use an edge twice. A step of at least zero edges also leads from a node to itself. An undirected edge may be read either
@@ -20,8 +20,8 @@ difference of two dates is a number of days.
 
 **Conditions.** A comparison with a missing value is false, and so is a comparison between kinds that do not match.
 `Not` turns false into true, so `not x.a = 1` holds if x.a is missing, and `x.a != 1` does not. Texts compare without
-case, by code points. A literal is read as the kind of the other side: a year or a month stands for all its days, so
-that `d = "1999"`, `d <= "1999"` and `d > "1999"` mean what people mean. `contains`, `starts with` and `ends with` are
+case, by code points. A literal takes the kind of the other side: a year or a month represents all its days, so
+that `d = "1999"`, `d <= "1999"` and `d > "1999"` behave as people expect. `contains`, `starts with`, `ends with` are
 for texts, and mean `=` for other kinds. `matches` compares a whole text, with its case, with a regular expression. A
 comparison with a list holds if it holds for one of its elements. Nodes and edges compare by identity. They and truth
 values compare by `=` and `!=` only. A sub-query as a value is the only column of its first row, or missing if it has no
@@ -61,19 +61,19 @@ WORDS = frozenset(
         missing present contains starts ends matches between any for true false union intersect except node""",
     )
 )
-"""Words of the text form. A name that is spelled like one of them is quoted."""
+"""Keywords of the text form. Names spelled like a keyword are quoted."""
 T = TypeVar("T")
 
 
 def name_text(name: str) -> str:
-    """Return a name as the text form has it, in backticks unless it is a plain word."""
+    """Quote a name with backticks unless it is a plain word."""
     plain = re.fullmatch(r"[^\W\d]\w*", name) and name.lower() not in WORDS
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A node that a pattern looks for. Type None means any type."""
+    """A node variable of a pattern. Type None means any type."""
 
     name: str
     type: str | None = None
@@ -81,7 +81,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A constant as a question names it, not linked to nodes yet."""
+    """A constant by its name in the question, before linking to nodes."""
 
     text: str
     type: str | None = None
@@ -92,7 +92,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """A constant that stands for any of some nodes, given by their keys."""
+    """A constant that matches any of the nodes with these keys."""
 
     keys: tuple[str, ...]
 
@@ -105,7 +105,7 @@ Constant = Named | Nodes
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A required step between two variables or constants. A `name` binds the edge itself, whose attributes it has."""
+    """A required step between two variables or constants. A `name` binds the edge, to give access to its attributes."""
 
     head: str | Constant
     relation: str | None
@@ -122,7 +122,7 @@ class Edge:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one edge, not a walk."""
+        """Whether the step is exactly one edge."""
         return (self.least, self.most) == (1, 1)
 
     def arrow(self) -> str:
@@ -205,7 +205,7 @@ class Subquery:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value that an inner query has computed under a name. Only printers use it."""
+    """A named value computed by an inner query. Only printers use it."""
 
     name: str
     kind: str
@@ -216,7 +216,7 @@ Expression = Value | Var | Attribute | Call | Aggregate | Subquery | Named | Nod
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """All parts hold."""
+    """Condition that all parts are true."""
 
     parts: tuple[Formula, ...]
 
@@ -226,7 +226,7 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """At least one part holds."""
+    """Condition that at least one part is true."""
 
     parts: tuple[Formula, ...]
 
@@ -236,7 +236,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part does not hold."""
+    """Condition that the part is false."""
 
     part: Formula
 
@@ -261,7 +261,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The expression has no value."""
+    """Condition that the expression has no value."""
 
     expression: Expression
 
@@ -271,7 +271,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The pattern has a solution that agrees with the current one."""
+    """Condition that the pattern has a solution that agrees with the current solution."""
 
     pattern: Pattern
 
@@ -312,7 +312,7 @@ class Pattern:
 
     @property
     def bound(self) -> frozenset[str]:
-        """Every name that a solution binds, those of optional parts included."""
+        """All names that a solution binds, including names in optional parts."""
         inner = (name for part in self.optional for name in part.bound)
         return frozenset((*self.types, *self.edge_names, *inner))
 
@@ -334,7 +334,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An expression to show, and what to call it."""
+    """An expression to show, and its heading."""
 
     expression: Expression
     name: str = ""
@@ -356,7 +356,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A pattern and what to show of its solutions."""
+    """A pattern and the columns, groups and order of its results."""
 
     columns: tuple[Column, ...]
     pattern: Pattern = Pattern()
@@ -370,12 +370,12 @@ class Query:
 
     @property
     def outputs(self) -> tuple[Expression, ...]:
-        """Expressions that are evaluated for each row: columns, then order keys."""
+        """Expressions evaluated for each row: columns, then order keys."""
         return (*(column.expression for column in self.columns), *(key.expression for key in self.order))
 
     @property
     def is_grouped(self) -> bool:
-        """Whether rows stand for groups of solutions."""
+        """Whether each row represents a group of solutions."""
         parts = (*self.outputs, *self.having)
         return bool(self.group) or any(not one.over for part in parts for one in aggregates(part))
 
@@ -393,7 +393,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The rows of two queries: those of either, of both, or of the left query alone."""
+    """The union, intersection or difference of the rows of two queries."""
 
     operation: SetOperation
     left: Query | Combined
@@ -407,7 +407,7 @@ AnyQuery = Query | Combined
 
 
 def find(variable: str, type: str | None = None, pattern: Pattern = Pattern()) -> Query:
-    """Return a query for the different nodes of a variable."""
+    """Return a query for the distinct nodes of a variable."""
     whole = replace(pattern, variables=(*pattern.variables, Variable(variable, type)))
     return Query((Column(Var(variable)),), whole, distinct=True)
 
@@ -418,7 +418,7 @@ def requiring(pattern: Pattern, *formulas: Formula) -> Pattern:
 
 
 def alternatives(pattern: Pattern) -> list[Pattern]:
-    """Return the patterns of which one must hold. If there is no choice, the pattern itself is the only one."""
+    """Return the patterns of which at least one must hold. Without a choice, return only the pattern itself."""
     for formula in pattern.where:
         if isinstance(formula, Either) and all(isinstance(part, Exists) for part in formula.parts):
             rest = tuple(one for one in pattern.where if one is not formula)
@@ -445,7 +445,7 @@ def children(value: Any) -> Iterator[Any]:
 
 
 def walk(value: Any, stop: Callable[[Any], bool] = lambda _: False) -> Iterator[Any]:
-    """Yield a value and all its parts. Parts of a value that `stop` accepts are left out."""
+    """Yield a value and all its parts. Do not descend into values that `stop` accepts."""
     yield value
     if not stop(value):
         for child in children(value):
@@ -453,7 +453,7 @@ def walk(value: Any, stop: Callable[[Any], bool] = lambda _: False) -> Iterator[
 
 
 def rewrite(value: T, change: Callable[[Any], Any]) -> T:
-    """Return the value with each part replaced by what `change` returns, inner parts first."""
+    """Return the value with each part replaced by the result of `change`, inner parts first."""
     parts: dict[str, Any] = {}
     for part in fields(value):  # type: ignore[arg-type]
         content = getattr(value, part.name)
@@ -466,7 +466,7 @@ def rewrite(value: T, change: Callable[[Any], Any]) -> T:
 
 
 def aggregates(value: Any) -> list[Aggregate]:
-    """Return the aggregates of an expression or a formula, but not those inside other patterns or queries."""
+    """Return the aggregates of an expression or formula, without aggregates of inner patterns or queries."""
     parts = walk(value, lambda part: isinstance(part, Aggregate | Subquery | Pattern))
     return [part for part in parts if isinstance(part, Aggregate)]
 
@@ -485,7 +485,7 @@ def names_used(value: Any) -> frozenset[str]:
 
 
 def constants(query: AnyQuery | Pattern) -> tuple[Named, ...]:
-    """Return the constants that are not linked to nodes yet, each once."""
+    """Return the distinct constants that are not linked to nodes yet."""
     return tuple(dict.fromkeys(part for part in walk(query) if isinstance(part, Named)))
 
 

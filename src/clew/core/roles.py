@@ -1,13 +1,13 @@
-"""The five roles a language model plays in the papers, each with a model-backed and a model-free implementation.
+"""The five roles of a language model in the papers. Each has implementations with and without a model.
 
 parse    a question into a query                     Parser
 choose   the best of some options                    Chooser
-score    how well a candidate answers, 0..1          Scorer
+score    the match of a candidate, 0..1              Scorer
 write    the next evidence, or candidate answers     Writer
 read     passages or facts, and answer from them     Reader
 
-A role never raises because of one bad reply: the outcome carries `problem`, which says what went wrong and that the
-role's fallback stands in; the same is said to the trace. Only `PendingError` (batch mode) passes through.
+A role does not raise for one bad reply. Its outcome and the trace carry `problem`, which states the failure and the
+fallback used instead. Only `PendingError` (batch mode) passes through.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from clew.core.types import UnknownName
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A piece of a parse that does not fit the schema, and why: kept to be shown, never executed."""
+    """A part of a parse that does not fit the schema, for display only."""
 
     piece: str
     reason: str
@@ -32,115 +32,114 @@ class Rejected:
 Asks = Literal[
     "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each"
 ]
-"""What is asked for: the nodes that are found, their number, whether there are any, or an attribute of theirs.
+"""The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
 
-Of the values of that attribute also the average, the sum, the highest, the lowest, the number of different ones, the
-most common one, and the number of nodes with each. `each` without an attribute asks for the number that the nodes are
-sorted by.
+Of the values of the attribute also the average, the sum, the highest, the lowest, the number of different values, the
+most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of each node.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Interpretation:
-    """A query that a question may mean, and what is asked about the nodes that it finds."""
+    """A possible meaning of a question: a query for nodes, and the result requested about them."""
 
     query: Query
-    """Finds nodes: its only column is a variable."""
+    """Query with a variable as its only column."""
     asks: Asks = "nodes"
     attribute: str | None = None
-    """The attribute that is asked for."""
+    """The requested attribute."""
     compared: Constant | None = None
-    """The one of the compared nodes that is asked about: "is A the highest of them?"."""
+    """The node in question among the compared nodes, as in "is A the highest of them?"."""
     score: float = 1.0
     unexplained: tuple[str, ...] = ()
-    """Words of the question that no part of the query accounts for: they may be looked for in texts."""
+    """Words of the question that no part of the query explains. They can be searched in texts."""
 
     @property
     def variable(self) -> str:
-        """The variable whose nodes are found."""
+        """The variable of the query's column."""
         column = self.query.columns[0].expression
         assert isinstance(column, Var), "the query of an interpretation finds nodes"
         return column.name
 
     @property
     def type(self) -> str | None:
-        """The type of the nodes that are found."""
+        """The type of the variable, if the query restricts it."""
         return self.query.pattern.types.get(self.variable)
 
     @property
     def is_restricted(self) -> bool:
-        """Whether anything is required of the nodes but their type."""
+        """Whether the query restricts the nodes by more than their type."""
         return bool(self.query.pattern.edges or self.query.pattern.where or self.query.order)
 
     @property
     def is_plain(self) -> bool:
-        """Whether nodes are asked for by relations alone: no count, comparison, choice or denial."""
+        """Whether the query asks for nodes by relations only, without count, comparison, choice or negation."""
         return self.asks == "nodes" and not self.query.order and not self.query.pattern.where
 
     @classmethod
     def of_text(cls, text: str, type: str | None = None) -> Interpretation:
-        """Require nothing of the nodes of a type, so that a text is all there is to look for."""
+        """Return an interpretation that searches the nodes of a type only by text."""
         return cls(find("x", type), score=0.0, unexplained=(text,))
 
 
 @dataclass(frozen=True, slots=True)
 class Parse:
-    """The best interpretation of a question, others in descending order of score, and what was rejected on the way."""
+    """The best interpretation of a question, alternatives by descending score, and rejected parts."""
 
     interpretation: Interpretation
     alternatives: tuple[Interpretation, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     problem: str | None = None
     certainty: float | None = None
-    """How likely the best interpretation is right, 0..1, if the parser can tell."""
+    """Probability that the best interpretation is right, if the parser can estimate it."""
     is_loose: bool = False
-    """Whether the interpretation may miss the point, since it accounts for little of the question."""
+    """Whether the interpretation explains little of the question and may be wrong."""
     unknown: tuple[UnknownName, ...] = ()
     """Names in the question that the base does not have."""
 
 
 class Parser(Protocol):
-    """Reads a question as a query over a schema."""
+    """Translator of questions into queries over a schema."""
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """Return queries whose relations and types all exist. If nothing was understood, nothing is required."""
+        """Return queries whose relations and types exist in the schema. The query is unrestricted if parsing fails."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A question, its options in words, and how many of them to keep."""
+    """A question, its options as text, and the number of options to keep."""
 
     question: str
     options: tuple[str, ...]
     keep: int = 1
     kind: str = "option"
-    """What the options are, in the singular, such as "relation path"."""
+    """Noun for an option, such as "relation path"."""
     given: str = ""
-    """What holds for every option, such as the common beginning of two paths."""
+    """Context that all options share, such as the common start of two paths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Positions of the kept options, best first; never empty where there were options and keep was positive."""
+    """Indexes of the chosen options, best first. Not empty unless there were no options or `keep` was 0."""
 
     kept: tuple[int, ...]
     sure: float = 1.0
-    """0..1; 0.5 where a model contradicts itself when the options change places."""
+    """Confidence, 0..1. It is 0.5 if the model changes its choice when the options are reordered."""
     problem: str | None = None
 
 
 class Chooser(Protocol):
-    """Chooses among options."""
+    """Selector among options."""
 
     def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
-        """One outcome per choice, in the same order."""
+        """Return one outcome per choice, in the same order."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A possible answer to a question with what is written about it."""
+    """A possible answer to a question, with text about it."""
 
     question: str
     candidate: str
@@ -149,7 +148,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a candidate answers, 0..1; None where no score could be had and the earlier order should stand."""
+    """Score of a candidate, 0..1. None means that scoring failed and the earlier order should remain."""
 
     value: float | None
     reason: str = ""
@@ -157,10 +156,10 @@ class Score:
 
 
 class Scorer(Protocol):
-    """Judges candidates one by one."""
+    """Judge of single candidates."""
 
     def score(self, claims: Sequence[Claim]) -> list[Score]:
-        """One score per claim, in the same order."""
+        """Return one score per claim, in the same order."""
         ...
 
 
@@ -181,20 +180,20 @@ class Written:
 
 
 class Writer(Protocol):
-    """Writes what to look for next, and answers to choose from."""
+    """Writer of search texts and of candidate answers."""
 
     def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
-        """For each draft the evidence still missing, as a text to search with; no text where nothing is missing."""
+        """Return for each draft a text to search for the missing evidence, or no text if nothing is missing."""
         ...
 
     def answers(self, questions: Sequence[str], count: int) -> list[Written]:
-        """For each question up to `count` different candidate answers."""
+        """Return up to `count` different candidate answers per question."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A numbered text a reader may cite: a passage with its place, or a fact or path in words."""
+    """A numbered text that a reader may cite: a passage and its location, or a fact or path as text."""
 
     text: str
     title: str = ""
@@ -204,12 +203,12 @@ class Source:
     page: int | None = None
 
     def heading(self) -> str:
-        """What it is part of: title, section and page, as far as known."""
+        """Return the title, section and page, as far as known."""
         page = "" if self.page is None else f"page {self.page}"
         return ", ".join(part for part in (" › ".join(filter(None, (self.title, self.section))), page) if part)
 
     def place(self) -> str:
-        """Where to look it up: file and page, or else its title, or else the text itself, as a fact has neither."""
+        """Return the file and page, else the title, else the text itself."""
         if self.file is None:
             return self.heading() or self.text
         return self.file if self.page is None else f"{self.file}, page {self.page}"
@@ -224,48 +223,48 @@ class Reading:
 
 
 SUPPORTED = 0.5
-"""The support from which on the cited sources say what a claim says."""
+"""Minimum support of a claim that its sources back."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitedClaim:
-    """One sentence of a written answer with the positions of the sources it rests on."""
+    """One sentence of a written answer, with the indexes of its sources."""
 
     text: str
     citations: tuple[int, ...] = ()
     support: float = 0.0
-    """How well the cited sources say it, 0..1."""
+    """Degree to which the cited sources back the claim, 0..1."""
     spans: tuple[tuple[int, int], ...] = ()
-    """For each citation the characters of its source that say most of it."""
+    """For each citation, the character span of its source that backs the claim best."""
 
     @property
     def is_supported(self) -> bool:
-        """Whether the cited sources say it."""
+        """Whether the cited sources back the claim."""
         return self.support >= SUPPORTED
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An answer and the positions of the sources it rests on; text None where they hold no answer."""
+    """An answer and the indexes of its sources. The text is None if they contain no answer."""
 
     text: str | None
-    """A few words, or the claims as sentences."""
+    """A short phrase, or the claims as sentences."""
     citations: tuple[int, ...] = ()
     problem: str | None = None
     claims: tuple[CitedClaim, ...] = ()
-    """The sentences of a written answer, checked; none where the answer is a few words."""
+    """Checked sentences of a written answer. Empty for a short phrase."""
     missing: str = ""
-    """What was asked for and the sources do not say."""
+    """Part of the question that the sources do not answer."""
     notes: tuple[str, ...] = ()
-    """What was changed in the citations."""
+    """Corrections of the citations."""
 
     @property
     def found(self) -> bool:
-        """Whether the sources hold an answer."""
+        """Whether the sources contain an answer."""
         return self.text is not None
 
     def in_words(self, sources: Sequence[Source]) -> str:
-        """The answer with bracketed numbers after each sentence, then the cited places by their numbers."""
+        """Format the answer with bracketed numbers after each sentence, followed by the numbered sources."""
         numbers = {source: number for number, source in enumerate(self.citations, start=1)}
         claims = self.claims or ((CitedClaim(self.text, self.citations, 1.0),) if self.text else ())
         sentences = [
@@ -282,8 +281,8 @@ class Read:
 
 
 class Reader(Protocol):
-    """Answers from texts alone."""
+    """Reader that answers only from the given texts."""
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
-        """One answer per reading, in the same order."""
+        """Return one answer per reading, in the same order."""
         ...

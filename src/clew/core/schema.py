@@ -1,4 +1,4 @@
-"""What a knowledge base is made of: node types and relations, inferred at build and edited in a small TOML file."""
+"""Schema of a knowledge base: node types and relations, inferred at build time and editable in a TOML file."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from functools import cached_property
 from clew.core.errors import SchemaError
 
 READABLE = ("passage", "table")
-"""The node types of a base of documents that hold text to read."""
+"""Node types with text to read, in a base of documents."""
 MOST_LISTED = 100
-"""How many types or relations an error names."""
+"""Maximum number of types or relations in an error message."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeType:
-    """A type of node: how many there are, how to call it, and whether it may be an answer."""
+    """A node type: its number of nodes, its display name, and whether its nodes may be answers."""
 
     name: str
     count: int
     display: str = ""
-    """How people call it; the name itself where empty."""
+    """Name for display. If empty, `name` is displayed."""
     description: str = ""
     answer: bool = True
     attributes: tuple[str, ...] = ()
-    """Attributes its nodes have, in the order in which documents show them."""
+    """Attributes of the nodes, in the order in which documents show them."""
 
     @property
     def label(self) -> str:
-        """The display name, or the name with underscores read as spaces."""
+        """The display name, or the name with spaces for underscores."""
         return self.display or self.name.replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation between two node types with the number of its edges; one row per (name, head, tail)."""
+    """A relation from one node type to another. Each (name, head, tail) has its own row."""
 
     name: str
     head: str
@@ -44,20 +44,20 @@ class Relation:
     count: int
     display: str = ""
     inverse: str = ""
-    """How people call it read from tail to head."""
+    """Name for display from tail to head."""
     description: str = ""
     transitive: bool = False
-    """Marks a hierarchy, such as is_a: a constant may stand for its descendants."""
+    """Whether the relation is a hierarchy, such as is_a, so that a constant may represent its descendants."""
 
     @property
     def label(self) -> str:
-        """The display name, or the name with underscores read as spaces."""
+        """The display name, or the name with spaces for underscores."""
         return self.display or self.name.replace("_", " ")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """Node types and relations; a relation's code is the position of its name in `relation_names`."""
+    """Node types and relations. A relation's code is the index of its name in `relation_names`."""
 
     node_types: tuple[NodeType, ...]
     relations: tuple[Relation, ...]
@@ -67,7 +67,7 @@ class Schema:
 
     @cached_property
     def relation_names(self) -> tuple[str, ...]:
-        """Every relation name once, in order of code."""
+        """Distinct relation names in order of code."""
         return tuple(dict.fromkeys(relation.name for relation in self.relations))
 
     @cached_property
@@ -77,7 +77,7 @@ class Schema:
 
     @cached_property
     def type_names(self) -> tuple[str, ...]:
-        """Every node type, in order of code."""
+        """Node types in order of code."""
         return tuple(node_type.name for node_type in self.node_types)
 
     @cached_property
@@ -87,22 +87,22 @@ class Schema:
 
     @property
     def holds_passages(self) -> bool:
-        """Whether the base is made of documents, or of passages alone."""
+        """Whether the base contains documents or passages."""
         return any(name in self.type_code for name in READABLE)
 
     @property
     def answer_types(self) -> tuple[str, ...]:
-        """The types whose nodes may be answers."""
+        """Node types that may be answers."""
         return tuple(node_type.name for node_type in self.node_types if node_type.answer)
 
     def node_type(self, name: str) -> NodeType:
-        """A node type by name."""
+        """Return a node type. Raise SchemaError if it does not exist."""
         if name not in self.type_code:
             raise SchemaError(f"no node type {name!r}; there are: {_listed(self.type_names)}")
         return self.node_types[self.type_code[name]]
 
     def relation_rows(self, name: str) -> tuple[Relation, ...]:
-        """The rows of a relation, one per pair of head and tail type."""
+        """Return the rows of a relation, one per pair of head and tail type. Raise SchemaError if there are none."""
         if name not in self._rows:
             raise SchemaError(f"no relation {name!r}; there are: {_listed(self.relation_names)}")
         return self._rows[name]
@@ -116,26 +116,26 @@ class Schema:
 
 
 HIERARCHIES = frozenset({"isa", "kindof", "subclassof", "subtypeof", "partof", "locatedin", "broader", "narrower"})
-"""Names of relations that are hierarchies, written without capitals, spaces and "is" before them."""
+"""Names of hierarchies in lower case, without spaces and a leading "is"."""
 PARENTS = frozenset({"parent", "parentof", "childof"})
-"""Names of hierarchies where every node has one parent at most; elsewhere they may be the parents of people."""
+"""Relation names that mean a hierarchy only if every node has at most one parent. People have two parents."""
 LEADS_DOWN = re.compile(
     r"^(parent[_ ]?of|has[_ ](?!parent|broader)|includes?|contains?|narrower|superclass[_ ]?of)", re.I
 )
 
 
 def leads_down(relation: str) -> bool:
-    """Whether the head of a hierarchy's edges is the broader of the two, as with parent_of or has_part."""
+    """Return whether the head of a hierarchy's edges is the broader node, as in parent_of or has_part."""
     return LEADS_DOWN.match(relation) is not None
 
 
 def may_be_parent(relation: str) -> bool:
-    """Whether a relation is a hierarchy where no node has two parents."""
+    """Return whether a relation is a hierarchy provided that no node has two parents."""
     return _squeezed(relation) in PARENTS
 
 
 def with_hierarchies(relations: Iterable[Relation], trees: Collection[str] = ()) -> tuple[Relation, ...]:
-    """Mark what is a hierarchy by its name: among nodes of one type, or from type to type as hotel, city, country."""
+    """Mark hierarchies by name, within one node type or across a chain of types such as hotel, city, country."""
     rows = tuple(relations)
     heads = {(row.name, row.head) for row in rows}
     tails = {(row.name, row.tail) for row in rows}
@@ -154,7 +154,7 @@ def _squeezed(relation: str) -> str:
 
 
 def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
-    """Node types and relation signatures; counts may change without what was learned losing its meaning."""
+    """Return node types and relation signatures. Counts are left out, since they may change after training."""
     signatures = sorted({(relation.name, relation.head, relation.tail) for relation in schema.relations})
     return tuple(sorted(schema.type_names)), tuple(signatures)
 
@@ -166,7 +166,7 @@ def refuse_other_schema(
     schema: Schema,
     remedy: str,
 ) -> None:
-    """Raise where the base has other node types or relations than the one that something was trained on."""
+    """Raise SchemaError if the base differs in node types or relations from the base used for training."""
     ours = [{*node_types}, {f"{head} —{name}→ {tail}" for name, head, tail in relations}]
     types, signatures = schema_of(schema)
     theirs = [{*types}, {f"{head} —{name}→ {tail}" for name, head, tail in signatures}]
@@ -182,13 +182,12 @@ def refuse_other_schema(
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    """The first of some names, and how many more there are."""
     more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
     return ", ".join(names[:MOST_LISTED]) + more
 
 
 def words_of(name: str) -> str:
-    """The words of an identifier, in lower case: `film.film.directed_by` and `directedBy` both end in "directed by"."""
+    """Split an identifier into words: `film.film.directed_by` and `directedBy` both end in "directed by"."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)", " ", name)
     words = re.findall(r"[^\W_]+", spaced.lower())
     kept = [word for place, word in enumerate(words) if place == 0 or word != words[place - 1]]

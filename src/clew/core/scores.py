@@ -1,4 +1,4 @@
-"""Scores that are the same on every machine.
+"""Rounding that makes scores equal on every machine.
 
 CPUs, BLAS kernels and database servers add floats in different orders, so the last bits of a sum differ. Every score is
 rounded once, where it is computed. Equal scores then stay equal, and ties are broken by node id.
@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIGNIFICANT_DIGITS = 5
-"""Precision of a score in a ranking. Sums in float64 agree far beyond it, and float32 can hold it."""
+"""Precision of a score in a ranking. Float64 sums agree far beyond it, and float32 can represent it."""
 NETWORK_DECIMALS = 3
 """Precision of a network's log-odds and log-probabilities, whose float32 sums differ in the sixth digit."""
 
 
 def round_scores(scores: NDArray[Any]) -> NDArray[np.float32]:
-    """Round to `SIGNIFICANT_DIGITS`, whatever the magnitude."""
+    """Round to `SIGNIFICANT_DIGITS`, independent of magnitude."""
     values = np.asarray(scores, dtype=np.float64)
     size = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
     units = 10.0 ** (np.floor(np.log10(size)) - SIGNIFICANT_DIGITS + 1)

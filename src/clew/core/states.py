@@ -1,6 +1,6 @@
-"""The state of an answer, and the one table of words that every view has for it.
+"""The state of an answer, and its wording in every view.
 
-The page holds the same words in `web/src/texts`; a test compares them.
+`web/src/texts` contains the same words for the page, and a test compares them.
 """
 
 from __future__ import annotations
@@ -11,30 +11,30 @@ from typing import Literal, TypeVar
 
 T = TypeVar("T")
 State = Literal["found", "maybe", "not_found"]
-FOUND_FROM = 0.75
-"""Certainty from which an answer is found; below it, it may be right."""
+FOUND_FROM = 0.8
+"""Minimum certainty of a found answer. Below it, the state is "maybe"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What is said of an answer in one state."""
+    """Texts for an answer in one state."""
 
     headline: str
-    """Said before the answer, or in its place."""
+    """Shown before the answer, or instead of it."""
     matches: str
-    """Heading of what satisfies the query."""
+    """Heading of the candidates that satisfy the query."""
     near: str
-    """Heading of what does not."""
+    """Heading of the candidates that do not."""
     quotes: str = ""
     """Headline of an answer from documents."""
 
 
 RANKED = "Ranked by what is written, not checked"
-"""Heading of candidates that nothing was checked of."""
+"""Heading of ranked candidates that were not checked."""
 UNKNOWN = "I do not know"
-"""How an answer begins that names what the base does not have."""
+"""Start of an answer about a name that the base does not have."""
 SATISFIES, DOUBTED = "satisfies the query", "fits a reading that is not sure"
-"""Why a candidate is listed: in an answer, and where nothing was found."""
+"""Reasons to list a candidate: in an answer, and if no answer was found."""
 WORDINGS: dict[State, Wording] = {
     "found": Wording("", "Matches", "Not matching, but near"),
     "maybe": Wording(
@@ -50,32 +50,32 @@ WORDINGS: dict[State, Wording] = {
 
 
 def state_of(*, is_answer: bool, is_checked: bool, certainty: float | None) -> State:
-    """The state of an answer that was put forward, checked against the base, and read as certainly as said."""
+    """Return the state of an answer."""
     if not is_answer:
         return "not_found"
     return "found" if is_checked and (certainty is None or certainty >= FOUND_FROM) else "maybe"
 
 
 def is_refusal(text: str | None) -> bool:
-    """Whether a text says that there is no answer."""
+    """Return whether a text states that there is no answer."""
     return (text or "").startswith((WORDINGS["not_found"].headline.rstrip("."), UNKNOWN))
 
 
 def headline(state: State, text: str | None) -> str:
-    """What a view says before a text: nothing where the text itself begins so."""
+    """Return the line to show before a text. Empty if the text already starts with it."""
     opening = WORDINGS[state].headline
     return "" if is_refusal(text) or (opening and (text or "").startswith(opening)) else opening
 
 
 def percentage(state: State, certainty: float | None) -> int | None:
-    """The certainty to show, in whole percent: none that would say something else than the state."""
+    """Return the certainty in whole percent, or None if it would contradict the state."""
     if certainty is None or state == "not_found" or (certainty >= FOUND_FROM) != (state == "found"):
         return None
     return int(100 * certainty + 1e-9)
 
 
 def certainty_in_words(state: State, certainty: float | None) -> str:
-    """ "82% sure", or nothing."""
+    """Return text such as "82% sure", or an empty text if there is no percentage to show."""
     percent = percentage(state, certainty)
     return "" if percent is None else f"{percent}% sure"
 
@@ -83,9 +83,9 @@ def certainty_in_words(state: State, certainty: float | None) -> str:
 def sections(
     state: State, items: Sequence[T], matches: int, limit: int, *, is_value: bool = False
 ) -> list[tuple[str, Sequence[T]]]:
-    """The first items under the heading of their group; a heading says how many of how many follow.
+    """Group the first `limit` items under headings, which also give the number of matches if some are cut off.
 
-    The first `matches` items satisfy the query. Where none does and no value was asked for, all are only ranked.
+    The first `matches` items satisfy the query. Without matches and without a value, the items are only ranked.
     """
     limit = min(limit, len(items))
     words, near = WORDINGS[state], items[matches:limit]

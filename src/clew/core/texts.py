@@ -1,6 +1,6 @@
-"""Text that comes from anywhere: what is no text is made one at the door, and terminals are shown no commands.
+"""Untrusted text: repair invalid characters, hide terminal commands, and parse JSON and TOML.
 
-JSON and TOML that no parser can hold are wrong like any other mistake.
+Input too deep or too large for the parsers raises the same errors as any other invalid input.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.core.errors import InputError, SourceError
 
-if TYPE_CHECKING:  # most commands need it later, or never
+if TYPE_CHECKING:  # slow to import, and many commands do without
     from pydantic import BaseModel, ValidationError
 
 M = TypeVar("M", bound="BaseModel")
 
 MOST_ASKED = 10_000
-"""Characters of a question, or of a name that is looked for."""
+"""Maximum length of a question or a search text, in characters."""
 REPLACEMENT = "\ufffd"
 OPAQUE = re.compile(r"[a-z]\.[0-9a-z_]{3,}|_:\S+|[0-9a-f]{16,}|[0-9a-f]{8}-[0-9a-f-]{20,}")
-"""Names that only a machine reads: blank nodes and identifiers."""
+"""Machine-made names: blank nodes and identifiers."""
 _HALVES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]")
-"""Characters that change the direction of what is written around them."""
+"""Characters that change the direction of the surrounding text."""
 _ESCAPED = re.compile("[\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c]")
 _PICTURES = {code: 0x2400 + code for code in range(0x20)} | {0x7F: 0x2421}
-"""Control characters as the signs that stand for them: ESC as ␛."""
+"""Control character → its visible symbol, such as ␛ for ESC."""
 
 
 def whole_text(text: str) -> str:
-    """The text with each half of a pair of surrogates, which nothing can write or compare, replaced."""
+    """Replace lone surrogates, which cannot be encoded."""
     return text if text.isascii() else _HALVES.sub(REPLACEMENT, text)
 
 
 def whole_value(value: Any) -> Any:
-    """A value as JSON has them, all its texts made whole."""
+    """Replace lone surrogates in all texts of a JSON value."""
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, dict):
@@ -46,19 +46,19 @@ def whole_value(value: Any) -> Any:
 
 
 def asked_text(text: str, what: str = "question") -> str:
-    """What somebody asks for as plain text, of as many characters; too long a one is refused."""
+    """Return user input without control characters. Raise InputError if it is longer than `MOST_ASKED`."""
     if len(text) > MOST_ASKED:
-        raise InputError(f"the {what} has {len(text):,} characters: ask in at most {MOST_ASKED:,}")
+        raise InputError(f"the {what} has {len(text):,} characters: shorten it to at most {MOST_ASKED:,}")
     return _CONTROL.sub(" ", _DIRECTIONS.sub(" ", whole_text(text)))
 
 
 def shown_json(text: str) -> str:
-    """JSON as a terminal may get it: the same value, with what a terminal would obey escaped."""
+    """Escape the characters of a JSON text that a terminal would obey. The value stays the same."""
     return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def shown_text(text: str) -> str:
-    """Text as a terminal may get it: what would move its cursor or change its title is a sign that stands for it."""
+    """Replace the characters of a text that a terminal would obey by visible symbols."""
     if _CONTROL.search(text) is None and (text.isascii() or not _DIRECTIONS.search(text)):
         return whole_text(text)
     seen = _CONTROL.sub(lambda found: chr(_PICTURES.get(ord(found[0]), 0xFFFD)), text)
@@ -66,7 +66,7 @@ def shown_text(text: str) -> str:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text says; one that is nested without end, or has endless numbers, is a JSONDecodeError as well."""
+    """Parse JSON. Raise JSONDecodeError for any invalid input, including deep nesting and huge numbers."""
     try:
         return json.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError):
@@ -92,17 +92,17 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(file: Path, model: type[M], otherwise: str) -> M:
-    """A TOML file of a known form; raises SourceError, which says what is wrong but no value: it may be a key."""
+    """Parse and validate a TOML file. Raise SourceError without quoting values, since a value may be a secret key."""
     from pydantic import ValidationError
 
     try:
         return model.model_validate(parse_toml(file.read_text("utf-8")))
     except ValidationError as failure:
         raise SourceError(f"{otherwise}: {what_is_wrong(failure)}", file=file) from None
-    except (OSError, ValueError) as failure:  # of decoding and of TOML
-        raise SourceError(f"no TOML: {failure}", file=file) from None
+    except (OSError, ValueError) as failure:  # undecodable, or invalid TOML
+        raise SourceError(f"invalid TOML: {failure}", file=file) from None
 
 
 def what_is_wrong(failure: ValidationError) -> str:
-    """Every mistake with its place."""
+    """List every validation error with its location."""
     return "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())

@@ -1,4 +1,4 @@
-"""Spans with times, fallbacks and model calls, recorded beside the algorithms and never influencing them."""
+"""Recording of spans, fallbacks and model calls, without influence on the algorithms."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Failure = Literal["budget", "access", "outage", "failing"]
-"""Why a model call failed: a cap was reached; the key, the model's name or the address is wrong; the server cannot be
-reached or was given up; it answers, but with errors or with what is no reply, however often it is asked."""
+"""Reason of a failed model call: "budget" (a cap was reached), "access" (wrong key, model name or address), "outage"
+(server unreachable or given up), or "failing" (errors or unusable replies after all retries)."""
 LONGEST_DETAIL = 2000
 GRACE_SECONDS = 3.0
-"""How long work under way may go on after Ctrl-C."""
+"""Seconds that running work may continue after Ctrl-C."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One request to a language model: the hash of its prompt, what it consumed, and the beginning of the reply."""
+    """One request to a language model: the hash of its prompt, its cost, and the start of the reply."""
 
     prompt_hash: str
     prompt_tokens: int
@@ -47,7 +47,7 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What the model calls of an answer came to; cached calls cost nothing."""
+    """Total cost of the model calls of an answer. Cached calls are free."""
 
     calls: int = 0
     cached: int = 0
@@ -58,7 +58,7 @@ class Spending:
 
     @classmethod
     def of(cls, calls: Iterable[ModelCall]) -> Spending:
-        """The sum over calls; tokens and dollars of those that were really made."""
+        """Sum up calls. Cached calls do not count towards tokens and dollars."""
         known = list(calls)
         paid = [call for call in known if not call.cached]
         return cls(
@@ -73,7 +73,7 @@ class Spending:
 
 @dataclass
 class Span:
-    """One step: what it was given, what it found, how long it took, and the step it belongs to."""
+    """One step with its details, duration and parent step."""
 
     id: int
     parent: int | None
@@ -86,11 +86,11 @@ class Span:
     fallbacks: list[Fallback] = field(default_factory=list)
 
     def note(self, **details: Any) -> None:
-        """Add what is known only after the step has begun."""
+        """Add details to a running step."""
         self.details.update(details)
 
     def to_dict(self, begun: float = 0.0) -> dict[str, Any]:
-        """For the page: times counted from `begun`, what it found cut to a readable length."""
+        """Return values for the page: times relative to `begun`, and details shortened."""
         return {
             "id": self.id,
             "parent": self.parent,
@@ -112,13 +112,13 @@ def _shortened(details: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Collects the spans and fallbacks of one answer; safe for threads."""
+    """Collector of the spans and fallbacks of one answer. Thread-safe."""
 
     def __init__(
         self, on_span: Callable[[Span], None] | None = None, on_text: Callable[[str], None] | None = None
     ) -> None:
-        """`on_span` is called whenever a span begins or ends, `on_text` with what a model has written so far of an
-        answer, unchecked and whole each time; both for live display.
+        """Register callbacks for live display: `on_span` gets each span at its start and end, `on_text` gets the whole
+        unchecked text of an answer each time a model continues it.
         """
         self.spans: list[Span] = []
         self.fallbacks: list[Fallback] = []
@@ -142,26 +142,26 @@ class Recorder:
             self._on_span(span)
 
     def spending(self) -> Spending:
-        """What the model calls so far came to."""
+        """Return the total cost of the model calls so far."""
         return Spending.of(call for span in self.spans for call in span.calls)
 
     def cut_short(self) -> str | None:
-        """The note an answer carries where a budget refused model calls; None where none were."""
+        """Return a note if a budget refused model calls, else None."""
         refused = [call for span in self.spans for call in span.calls if call.failure == "budget"]
         return f"cut short: {refused[0].error}; {len(refused)} model calls were not made" if refused else None
 
     def model(self) -> str:
-        """The name of the model that replied; "none" where none did."""
+        """Return the name of the first model that replied, or "none"."""
         spoke = (span for span in self.spans if any(call.error is None for call in span.calls))
         return next((str(span.details["model"]) for span in spoke), "none")
 
     def outage(self) -> str | None:
-        """What a server said, or the network, that gave no reply; None where none failed so."""
+        """Return the first error of an unreachable or failing server, or None."""
         calls = (call for span in self.spans for call in span.calls)
         return next((call.error for call in calls if call.failure in ("outage", "failing")), None)
 
     def write(self, file: Path) -> None:
-        """One JSON line per span, with its model calls and fallbacks, then one per fallback outside of any span."""
+        """Write a JSON line per span with its model calls and fallbacks, then a line per fallback outside of spans."""
         lines = [
             {
                 "kind": "span",
@@ -175,7 +175,7 @@ class Recorder:
         outside = [fallback for fallback in self.fallbacks if not any(fallback is other for other in inside)]
         lines += [{"kind": "fallback", **asdict(fallback)} for fallback in outside]
         text = "".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines)
-        file.write_text(text, "utf-8", errors="replace")  # a reply may hold half a character
+        file.write_text(text, "utf-8", errors="replace")  # a reply may contain lone surrogates
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("clew_recorder", default=None)
@@ -184,7 +184,7 @@ _current: ContextVar[int | None] = ContextVar("clew_span", default=None)
 
 @contextmanager
 def recording(recorder: Recorder | None = None) -> Iterator[Recorder]:
-    """Record everything that happens inside the block."""
+    """Record all steps inside the block."""
     recorder = recorder or Recorder()
     token, parent = _recorder.set(recorder), _current.set(None)
     try:
@@ -196,7 +196,7 @@ def recording(recorder: Recorder | None = None) -> Iterator[Recorder]:
 
 @contextmanager
 def span(name: str, **details: Any) -> Iterator[Span]:
-    """A named step; a no-op, apart from the clock, when nothing records."""
+    """Record the block as a named step, if a recorder is active."""
     recorder = _recorder.get()
     if recorder is None:
         yield Span(-1, None, name, 0.0)
@@ -216,12 +216,12 @@ def span(name: str, **details: Any) -> Iterator[Span]:
 
 
 def is_recording() -> bool:
-    """Whether anything listens, for what is costly to prepare."""
+    """Return whether a recorder is active, so that callers can skip costly details."""
     return _recorder.get() is not None
 
 
 def text_listener() -> Callable[[str], None] | None:
-    """Who is to be told what a model writes of an answer, while it writes."""
+    """Return the recorder's callback for unchecked text, or None."""
     recorder = _recorder.get()
     return None if recorder is None else recorder.on_text
 
@@ -242,7 +242,7 @@ def step(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def fallback(step: str, reason: str, instead: str) -> None:
-    """State that a step did something other than it was meant to: shown in the answer, counted in reports."""
+    """Record that a step used a fallback. Answers show it, and reports count it."""
     recorder = _recorder.get()
     if recorder is not None:
         stated, current = Fallback(step, reason, instead), _current.get()
@@ -253,16 +253,16 @@ def fallback(step: str, reason: str, instead: str) -> None:
 
 
 def within(seconds: float, work: Callable[[], R]) -> R:
-    """The result of some work, or TimeoutError: for what cannot be stopped, such as looking up a host's name.
+    """Return the result of work that cannot be cancelled, such as a DNS lookup. Raise TimeoutError after `seconds`.
 
-    Work that is given up goes on in its thread, which never holds up an exit.
+    After a timeout the work continues in a daemon thread, which does not delay the exit.
     """
     done: SimpleQueue[tuple[R | None, BaseException | None]] = SimpleQueue()
 
     def run() -> None:
         try:
             done.put((work(), None))
-        except BaseException as failure:  # carried over to the caller's thread
+        except BaseException as failure:  # raised again in the caller's thread
             done.put((None, failure))
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
@@ -276,16 +276,16 @@ def within(seconds: float, work: Callable[[], R]) -> R:
 
 
 def concurrently(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> list[R]:
-    """Apply a function to every item in threads, results in order, spans kept below the caller's."""
+    """Apply a function to items in threads. Return results in order, and keep spans below the caller's span."""
     return [result for _, result in sorted(as_completed(function, items, limit), key=lambda pair: pair[0])]
 
 
 def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> Iterator[tuple[int, R]]:
-    """Results with the positions of their items as they come; an item is drawn only when a thread is free for it.
+    """Yield results with the indexes of their items as they finish. Take an item only when a thread is free.
 
-    After a failure no more items are drawn and the first failed item's error is raised once those under way are done;
-    a `PendingError` lets the others go on, so that one round collects all that is pending. After Ctrl-C those under
-    way have a few seconds to be handed out, so that what was paid for is not lost; the threads never hold up an exit.
+    After a failure, finish the running items and raise the error of the first failed item. A `PendingError` does not
+    stop the other items, so that one round collects all pending requests. After Ctrl-C, running items have
+    `GRACE_SECONDS` to finish, since they may be paid for. The threads do not delay the exit.
     """
     if limit <= 1 or (isinstance(items, Sequence) and len(items) <= 1):
         yield from _one_by_one(function, items)
@@ -295,7 +295,7 @@ def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8)
     def work(place: int, item: T) -> None:
         try:
             done.put((place, function(item), None))
-        except BaseException as failure:  # carried over to the caller's thread
+        except BaseException as failure:  # raised again in the caller's thread
             done.put((place, None, failure))
 
     source = enumerate(items)

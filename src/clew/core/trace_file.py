@@ -1,4 +1,4 @@
-"""A written trace, read again: as a tree for people, and as OpenTelemetry spans for other tools."""
+"""Trace files: read as a tree, and convert to OpenTelemetry spans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clew.core.types import Fallback
 
 @dataclass
 class Step(Span):
-    """A span of a written trace, and those inside it in the order in which they began."""
+    """A span of a trace file, with its inner spans in order of their start."""
 
     inner: list[Step] = field(default_factory=list)
 
@@ -28,20 +28,20 @@ _FALLBACK, _STEP = TypeAdapter(Fallback), TypeAdapter(Step)
 
 @dataclass(frozen=True)
 class TraceFile:
-    """All steps of an answer, the outermost ones as roots."""
+    """All steps of an answer. `roots` are the outermost steps."""
 
     steps: tuple[Step, ...]
     roots: tuple[Step, ...]
     fallbacks: tuple[Fallback, ...]
-    """Those stated outside of any step."""
+    """Fallbacks outside of any step."""
 
     def spending(self) -> Spending:
-        """What the model calls came to."""
+        """Return the total cost of the model calls."""
         return Spending.of(call for step in self.steps for call in step.calls)
 
 
 def read_trace(file: Path) -> TraceFile:
-    """Read what `clew ask --trace` wrote; lines of an unknown kind are passed over."""
+    """Read a file written by `clew ask --trace`. Skip lines of unknown kinds."""
     steps: dict[int, Step] = {}
     roots: list[Step] = []
     outside: list[Fallback] = []
@@ -62,13 +62,13 @@ def read_trace(file: Path) -> TraceFile:
                 (roots if step.parent not in steps else steps[step.parent].inner).append(step)
         except (ValueError, KeyError, TypeError) as failure:
             raise SourceError(
-                "no line of a trace; expected what `clew ask --trace` writes", file=file, line=number
+                "not a line of a trace: pass a file written by `clew ask --trace`", file=file, line=number
             ) from failure
     return TraceFile(tuple(steps.values()), tuple(roots), tuple(outside))
 
 
 def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
-    """The trace as OTLP JSON, as collectors take it at /v1/traces; model calls follow the gen_ai conventions."""
+    """Convert a trace to OTLP JSON for /v1/traces. Model calls follow the gen_ai conventions."""
     first = json.dumps([(step.name, step.start) for step in trace.steps])
     trace_id = hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     spans: list[dict[str, Any]] = []

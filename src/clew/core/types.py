@@ -1,4 +1,4 @@
-"""The values that travel between the layers: node sets, nodes, evidence, rankings and answers."""
+"""Values shared by all layers: node sets, nodes, evidence, rankings and answers."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from clew.core.states import (
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
-"""What a question may ask for instead of nodes."""
+"""A result other than nodes."""
 IntArray = NDArray[np.int32]
 Whole = TypeVar("Whole", bound=np.integer[Any])
 PRINTED = 5
-"""Candidates that `print` shows."""
+"""Number of candidates that `print` shows."""
 GIVEN_UP = "model"
-"""The step of the fallback that says that a model was given up."""
+"""Step name of the fallback after a model was given up."""
 MANY = 20_000
-"""From this many look-ups on, marking all members in a bitmap is faster than searching for each."""
+"""Minimum number of look-ups for which a bitmap of all members is faster than binary search."""
 
 
 @final
 class NodeSet:
-    """An immutable sorted set of node ids with set algebra, held in one integer array."""
+    """An immutable sorted set of node ids in one integer array."""
 
     __slots__ = ("array",)
     array: IntArray
 
     def __init__(self, array: IntArray) -> None:
-        """Wrap an array that is already sorted and free of duplicates; `NodeSet.of` takes anything else."""
+        """Wrap a sorted array without duplicates. For any other input, use `NodeSet.of`."""
         self.array = array
 
     @classmethod
     def of(cls, nodes: Iterable[int] | NDArray[np.integer[Any]]) -> NodeSet:
-        """Sort and de-duplicate any collection of node ids."""
+        """Build a set from any collection of node ids."""
         array = nodes if isinstance(nodes, np.ndarray) else np.fromiter(nodes, dtype=np.int32)
-        return cls(distinct(np.sort(array.astype(np.int32, copy=False))))  # numpy's unique hashes: far slower
+        return cls(distinct(np.sort(array.astype(np.int32, copy=False))))  # np.unique hashes, which is far slower
 
     @classmethod
     def range(cls, count: int) -> NodeSet:
-        """All ids from 0 to count - 1."""
+        """Return the set of ids from 0 to count - 1."""
         return cls(np.arange(count, dtype=np.int32))
 
     def __and__(self, other: NodeSet) -> NodeSet:
         small, large = sorted((self.array, other.array), key=len)
-        if len(small) * 8 < len(large):  # binary search of the few in the many
+        if len(small) * 8 < len(large):  # binary search for each element of the small set
             return NodeSet(small[_member(small, large)])
         merged = np.concatenate((small, large))
         merged.sort(kind="stable")  # two sorted runs: one linear merge
@@ -74,7 +74,7 @@ class NodeSet:
         return NodeSet(self.array[~_member(self.array, other.array)])
 
     def holds(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """For each of these nodes, in any order, whether it is in the set."""
+        """Return whether each of these nodes is in the set."""
         if not len(self.array) or len(nodes) < MANY:
             return _member(nodes, self.array)
         marks = np.zeros(max(int(self.array[-1]), int(nodes.max())) + 1, dtype=np.bool_)
@@ -107,7 +107,7 @@ EMPTY = NodeSet(np.empty(0, dtype=np.int32))
 
 
 def distinct(ordered: NDArray[Whole]) -> NDArray[Whole]:
-    """A sorted array without its repetitions; numpy's unique is slower and imports its masked arrays."""
+    """Remove duplicates from a sorted array. np.unique is slower and imports masked arrays."""
     if len(ordered) < 2:
         return ordered
     keep = np.empty(len(ordered), dtype=np.bool_)
@@ -126,7 +126,7 @@ def _member(needles: IntArray, sorted_haystack: IntArray) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One entity: the user's key, its type, its names and what is written about it."""
+    """An entity with the user's key, its type, names and text."""
 
     id: int
     key: str
@@ -139,7 +139,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class NodeRef:
-    """A node by key, name and type: enough to show it without the knowledge base."""
+    """The key, name and type of a node, for display without the knowledge base."""
 
     id: int
     key: str
@@ -147,17 +147,17 @@ class NodeRef:
     type: str
 
     def to_dict(self) -> dict[str, str]:
-        """By the user's key."""
+        """Return the key, name and type."""
         return {"key": self.key, "name": self.name, "type": self.type}
 
 
 Cell = NodeRef | Value | None
-"""What stands in a row of an answer."""
+"""A value in a row of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """One edge, always in its stored direction."""
+    """An edge in its stored direction."""
 
     head: int
     relation: str
@@ -184,44 +184,44 @@ class Fact:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def in_words(self) -> str:
-        """`head —relation→ tail`, with the edge's attributes in brackets."""
+        """Format as `head —relation→ tail`, with the edge's attributes in brackets."""
         shown = ", ".join(f"{name} {value}" for name, value in self.attributes.items() if value not in (None, ""))
         return f"{self.head.name} —{self.relation}→ {self.tail.name}" + (f" ({shown})" if shown else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, in its stored direction."""
+        """Return plain values, in the stored direction."""
         return {"kind": "fact", **self.triple(), "text": self.in_words()}
 
     def triple(self) -> dict[str, Any]:
-        """Head, relation and tail, with the attributes of the edge."""
+        """Return head, relation, tail and the edge's attributes."""
         shown = {"head": self.head.to_dict(), "relation": self.relation, "tail": self.tail.to_dict()}
         return shown | ({"attributes": plain(self.attributes)} if self.attributes else {})
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Facts that lead from what the question names to the answer, in reading order."""
+    """Facts that lead from the nodes in the question to the answer, in reading order."""
 
     facts: tuple[Fact, ...]
 
     def in_words(self) -> str:
-        """The facts one after another."""
+        """Join the facts by semicolons."""
         return "; ".join(fact.in_words() for fact in self.facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         return {"kind": "path", "facts": [fact.triple() for fact in self.facts], "text": self.in_words()}
 
 
 LONGEST_SHOWN = 400
-"""Characters of a quotation in words."""
+"""Maximum length of a quotation in `in_words`, in characters."""
 Box = tuple[float, float, float, float]
-"""Left, top, right and bottom in points from the top left of a page."""
+"""Left, top, right and bottom in points, from the top left of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A quoted span of a node's text or of a document: file, page and character span where there is a file."""
+    """A quoted span of a node's text, or of a document with its file, page and offsets."""
 
     node: NodeRef
     text: str
@@ -232,19 +232,19 @@ class Passage:
     section: str = ""
     """The headings above it, outermost first."""
     mark: tuple[int, int] | None = None
-    """The characters of `text` that say what was asked."""
+    """Character span of `text` that answers the question."""
     boxes: tuple[Box, ...] = ()
-    """Where the marked lines, or else all, are printed on the page."""
+    """Boxes of the marked lines on the page, or of all lines without a mark."""
 
     @classmethod
     def of(cls, node: Node, start: int = 0, end: int | None = None, mark: tuple[int, int] | None = None) -> Passage:
-        """The characters start to end of a passage's text, by default all; spans count characters of the file's text.
+        """Quote the characters from start to end of a node's text, by default all. Offsets refer to the file's text.
 
-        `mark` is a span of the same text, inside the quotation.
+        `mark` is a span of the node's text, inside the quotation.
         """
         own, end = node.attributes, len(node.text) if end is None else end
         first, last, place = own.get("start"), own.get("end"), (start, end)
-        if first is not None and last is not None:  # rows under a repeated header: the span is that of the rows
+        if first is not None and last is not None:  # text with a repeated table header: use the span of the rows
             place = (first + start, first + end) if last - first == len(node.text) else (first, last)
         return cls(
             NodeRef(node.id, node.key, node.name, node.type),
@@ -259,22 +259,22 @@ class Passage:
 
     @property
     def marked(self) -> str:
-        """What says it: the marked characters, or else all."""
+        """The marked characters, or the whole text without a mark."""
         return self.text if self.mark is None else self.text[slice(*self.mark)]
 
     @property
     def place(self) -> str:
-        """File and page, where there is a file."""
+        """File and page. Empty without a file."""
         return "" if self.file is None else f"{self.file}{'' if self.page is None else f', page {self.page}'}"
 
     def in_words(self) -> str:
-        """The quotation with its place, on one line; what is long is cut."""
+        """Format the quotation and its location on one line, shortened to `LONGEST_SHOWN`."""
         quoted = " ".join(self.marked.split())
         quoted = quoted if len(quoted) <= LONGEST_SHOWN else f"{quoted[:LONGEST_SHOWN]}…"
         return f"“{quoted}”" + (f" [{self.place}]" if self.file else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; the place as far as it is known."""
+        """Return plain values, without unknown parts of the location."""
         place = {"file": self.file, "page": self.page, "start": self.start, "end": self.end}
         known: dict[str, Any] = {name: value for name, value in place.items() if value is not None}
         if self.section:
@@ -287,7 +287,7 @@ class Passage:
 
 
 def printed_boxes(lines: str, start: int, end: int) -> tuple[Box, ...]:
-    """The boxes of the printed lines that hold some of the characters; of all lines where none does."""
+    """Return the boxes of the printed lines that overlap the characters, or of all lines if there is no overlap."""
     placed = [tuple(map(float, line.split(","))) for line in lines.split(";") if line]
     held = [line for line in placed if line[0] < end and line[1] > start]
     return tuple((line[2], line[3], line[4], line[5]) for line in held or placed)
@@ -295,19 +295,19 @@ def printed_boxes(lines: str, start: int, end: int) -> tuple[Box, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a model, an index or a ranker said about a candidate, and why."""
+    """The judgement of a candidate by a model, an index or a ranker."""
 
     by: str
     score: float | None = None
     reason: str = ""
 
     def in_words(self) -> str:
-        """Who judged, the score and the reason."""
+        """Format the judge, the score and the reason."""
         score = "" if self.score is None else f" {self.score:.3f}"
         return f"{self.by}{score}" + (f": {self.reason}" if self.reason else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         return {"kind": "judgement", "by": self.by, "score": self.score, "text": self.in_words()}
 
 
@@ -323,14 +323,14 @@ class Candidate:
     evidence: tuple[Evidence, ...] = ()
 
     def to_dict(self, rank: int) -> dict[str, Any]:
-        """As plain values, with its place in the answer."""
+        """Return plain values, with the rank in the answer."""
         evidence = [piece.to_dict() for piece in self.evidence]
         return {"rank": rank, **self.node.to_dict(), "score": round(float(self.score), 6), "evidence": evidence}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Node ids with scores, best first, ties by smaller id; what an index returns."""
+    """Node ids with scores as an index returns them: best first, ties by smaller id."""
 
     nodes: IntArray
     scores: NDArray[np.float32]
@@ -339,14 +339,14 @@ class Ranking:
     def of(
         cls, nodes: Sequence[int] | IntArray, scores: Sequence[float] | NDArray[Any], k: int | None = None
     ) -> Ranking:
-        """Round the scores, order by them, highest first, ties by smaller id, and keep the first k."""
+        """Round the scores, sort by descending score and ascending id, and keep the first k."""
         ids = np.asarray(nodes, dtype=np.int32)
         values = round_scores(np.asarray(scores))
         order = np.lexsort((ids, -values))[:k]
         return cls(ids[order], values[order])
 
     def top(self, k: int) -> Ranking:
-        """The first k."""
+        """Return the first k."""
         return Ranking(self.nodes[:k], self.scores[:k])
 
     def __len__(self) -> int:
@@ -358,7 +358,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A step that could not do what it was meant to do, and what was done instead."""
+    """A failed step, and the action taken instead."""
 
     step: str
     reason: str
@@ -367,54 +367,54 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True)
 class UnknownName:
-    """A name in a question that the base does not have, as written, and names of like spelling that it has."""
+    """A name in a question that the base does not have, and similar names that it has."""
 
     text: str
     close: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """Say that the name is unknown, and which names are close."""
+        """Return a sentence about the unknown name and similar names."""
         close = f" Close names: {', '.join(self.close)}." if self.close else ""
         return f"I do not know “{self.text}” here.{close}"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The ranked candidates for a question, each with its evidence, and how they were found."""
+    """Ranked candidates for a question with their evidence, and details of how they were found."""
 
     question: str
     candidates: tuple[Candidate, ...] = ()
     method: str = ""
-    """The method that answered; `ask` fills it in, as it does the model and the seconds."""
+    """The method that answered. `ask` sets method, model and seconds."""
     model: str = "none"
-    """The model that was asked on the way; none where none was."""
+    """The model that replied, or "none"."""
     text: str | None = None
-    """The answer in words; `ask` writes the sentence where the method has not."""
+    """The answer as text. `ask` writes a sentence if the method has not."""
     evidence: tuple[Evidence, ...] = ()
-    """Evidence for the written answer or for the answer as a whole."""
+    """Evidence for the text, or for the answer as a whole."""
     query: Mapping[str, Any] = field(default_factory=dict)
-    """The formal query behind the answer: as parsed, how it was grounded, and as SPARQL and Cypher."""
+    """The formal query: as parsed, as linked to the base, and as SPARQL and Cypher."""
     fallbacks: tuple[Fallback, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the reader should know: which method was picked, what was cut short, what was not covered."""
+    """Notes for the user: the chosen method, work cut short, uncovered parts of the question."""
     seconds: float = 0.0
     trace: tuple[Any, ...] = field(default=(), repr=False, compare=False)
-    """The steps that led to it, as `clew.core.trace.Span`."""
+    """Recorded steps, as `clew.core.trace.Span`."""
     value: Value | None = None
-    """A number, yes or no, or the value of an attribute, where the question asks for one."""
+    """A number, a truth value or an attribute value, if the question asks for it."""
     certainty: float | None = None
-    """How likely the question was read rightly, 0..1, where the method can tell."""
+    """Probability that the question was understood correctly, if the method can estimate it."""
     columns: tuple[str, ...] = ()
-    """What the cells of each row are, where the answer is a table."""
+    """Headings of the columns, if the answer is a table."""
     rows: tuple[tuple[Cell, ...], ...] = ()
     answer_count: int | None = None
-    """How many of the first candidates are the answer; None where they are only ranked, and nothing was checked."""
+    """Number of leading candidates that are the answer. None if the candidates are only ranked, not checked."""
     unknown: tuple[UnknownName, ...] = ()
-    """Names in the question that the base does not have; then nothing else is answered."""
+    """Names in the question that the base does not have. The rest of the question is then not answered."""
 
     @property
     def state(self) -> State:
-        """Whether an answer was found, may have been found, or was not found."""
+        """Certainty of the answer: "found", "maybe" or "not_found"."""
         is_told = bool(self.text) and not is_refusal(self.text)
         is_answer = self.value is not None or bool(self.rows)
         is_answer = is_answer or (self.answer_count != 0 and bool(self.candidates or is_told))
@@ -424,26 +424,26 @@ class Answer:
 
     @property
     def headline(self) -> str:
-        """What is said before the text: that it is not sure, or that nothing was found; empty where neither is so."""
+        """Text shown before the answer if it is uncertain or was not found, else empty."""
         return headline(self.state, self.text)
 
     @property
     def sure(self) -> str:
-        """How sure the answer is, "82% sure"; empty where that would say something else than the state."""
+        """The certainty, such as "82% sure". Empty if it would contradict the state."""
         return certainty_in_words(self.state, self.certainty)
 
     def sections(self, limit: int) -> list[tuple[str, Sequence[Candidate]]]:
-        """The first candidates by group, each group with its heading."""
+        """Return the first candidates in groups with headings."""
         return sections(self.state, self.candidates, len(self.matches), limit, is_value=self.value is not None)
 
     @property
     def found(self) -> bool:
-        """Whether an answer is put forward, or only what is near."""
+        """Whether there is an answer, not only close matches."""
         return self.state != "not_found"
 
     @property
     def answer_set(self) -> tuple[Candidate, ...]:
-        """The candidates put forward as the answer, as opposed to those that are merely ranked below it."""
+        """The candidates of the answer, without candidates that only rank below it."""
         if self.answer_count is not None:
             return self.candidates[: self.answer_count]
         best = max((candidate.score for candidate in self.candidates), default=0.0)
@@ -451,27 +451,27 @@ class Answer:
 
     @property
     def matches(self) -> tuple[Candidate, ...]:
-        """Everything that the query found, in order; nothing where candidates are only ranked."""
+        """All results of the query, in order. Empty if candidates are only ranked."""
         return self.candidates[: self.answer_count or 0]
 
     @property
     def near(self) -> tuple[Candidate, ...]:
-        """The candidates that do not match, but come near."""
+        """Candidates that are close, but do not match."""
         return self.candidates[len(self.matches) :]
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Requirements that were relaxed, and words that nothing stands for unless the reading is sure."""
+        """Relaxed requirements, and unexplained words unless the interpretation is certain."""
         is_sure = self.certainty is not None and self.certainty >= FOUND_FROM
         return (*self.query.get("relaxed", ()), *(() if is_sure else self.query.get("unexplained", ())))
 
     @property
     def outage(self) -> str | None:
-        """The note that stands before all others where a model was given up."""
+        """The first note, if it reports that a model was given up."""
         return self.notes[0] if self.fallbacks and self.fallbacks[0].step == GIVEN_UP else None
 
     def without_model(self, reason: str) -> Answer:
-        """The same answer, saying first and once that the model was given up, and why."""
+        """Return the answer with a first note that the model was given up, and the reason."""
         theirs = [fallback for fallback in self.fallbacks if fallback.reason == reason]
         instead = "; ".join(dict.fromkeys(f"{fallback.step}: {fallback.instead}" for fallback in theirs))
         stated = Fallback(GIVEN_UP, reason, instead or "answered without it")
@@ -480,7 +480,7 @@ class Answer:
         return replace(self, fallbacks=(stated, *others), notes=(f"{partly}: {reason}", *self.notes))
 
     def to_dict(self) -> dict[str, Any]:
-        """As `clew ask --json` prints it and the server sends it: the one JSON form of an answer."""
+        """Return the JSON form, which `clew ask --json` prints and the server sends."""
         put_forward = len(self.matches)
         return {
             "question": self.question,
@@ -511,7 +511,7 @@ class Answer:
         }
 
     def to_frame(self) -> Any:
-        """All candidates as a pandas table: rank, key, name, type, group, score, and the evidence in words."""
+        """Return all candidates, or the rows of a table, as a pandas DataFrame."""
         with needing("pandas", "pandas"):
             import pandas
         if self.rows:
@@ -538,13 +538,12 @@ class Answer:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """How a notebook shows it."""
         from clew.core.notebook import answer_card
 
         return answer_card(self.to_dict())
 
 
 def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Attributes as JSON knows them: dates become text."""
+    """Convert attributes to JSON values. Dates become text."""
     kept = (str, int, float, bool, list, type(None))
     return {name: value if isinstance(value, kept) else str(value) for name, value in attributes.items()}

@@ -1,7 +1,7 @@
-"""The words of an answer while a model writes them: told to whoever listens, checked by nobody yet.
+"""Live display of an answer while a model writes it, before it is checked.
 
-The role that writes an answer says how its replies read (`showing`), the model says how far it has written
-(`listener`), and the recorder of the question tells it on. Where nobody listens, nothing happens.
+The role that writes an answer declares how to display its replies (`showing`). The model reports its progress
+(`listener`), and the recorder of the question passes it on. Without a recorder, none of this has any effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clew.core import trace
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """What a model has written so far of an answer; the checked answer takes its place, and may say something else."""
+    """The unchecked text of an answer so far. The checked answer replaces it and may differ."""
 
     text: str
 
@@ -29,7 +29,7 @@ class _Telling:
     is_over: bool = False
 
     def hear(self, reply: str) -> None:
-        """Tell what can be read of a reply so far, where that has changed; too late a word is dropped."""
+        """Pass on the readable part of a reply so far, if it changed and the block of `showing` is still open."""
         text = self.readable(reply)
         if text != self.told and not self.is_over:
             self.told = text
@@ -41,7 +41,7 @@ _telling: ContextVar[_Telling | None] = ContextVar("clew_unchecked", default=Non
 
 @contextmanager
 def showing(readable: Callable[[str], str]) -> Iterator[None]:
-    """Tell what a model writes inside the block; `readable` is what people are shown of a reply so far."""
+    """Report what a model writes inside the block. `readable` turns a partial reply into text for display."""
     tell = trace.text_listener()
     if tell is None:
         yield
@@ -56,6 +56,6 @@ def showing(readable: Callable[[str], str]) -> Iterator[None]:
 
 
 def listener() -> Callable[[str], None] | None:
-    """Takes a reply so far, whole each time; None where nobody listens, or what is written is no answer."""
+    """Return a callback that takes the whole reply so far, or None outside `showing` or without a recorder."""
     telling = _telling.get()
     return None if telling is None else telling.hear

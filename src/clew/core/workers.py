@@ -1,7 +1,7 @@
-"""Work handed to processes of a Ray cluster, or of one started for it here; a killed process loses nothing.
+"""Parallel work in processes of a Ray cluster, or of a local Ray, that survives the loss of processes.
 
-A job is sent to every worker once and opened there. Items follow a few at a time, and results come back as they are
-done. What a lost worker had under way is done again by another one, so that results do not depend on who did the work.
+Every worker receives the job once and opens it. Items follow in small numbers, and results return as they finish.
+Another worker repeats the items of a lost worker, so results do not depend on which worker computed them.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ R_co = TypeVar("R_co", covariant=True)
 AUTO = "auto"
 ADDRESS = re.compile(r"(?P<host>[\w.-]+|\[[\da-fA-F:]+\]):(?P<port>\d{1,5})")
 AHEAD = 2
-"""Items that a worker has at once: when it is done with one, the next lies there."""
+"""Items queued at a worker, so that it need not wait for the next item."""
 BACKLOG = 32
-"""Items for each worker that may be finished before an older one is: what waits for its turn is held in memory."""
+"""Maximum items per worker finished before an older item, since results that wait for their turn take memory."""
 TRIES = 3
-"""How often an item may be lost with its worker, and a worker before it has begun: something there ends them."""
+"""Number of lost workers that raises an error: over one item, or in a row while starting."""
 ANSWERS_WITHIN = 5.0
-"""Seconds in which a cluster must take a connection."""
+"""Seconds to wait for a connection to the cluster."""
 BEGINS_WITHIN = 300.0
-"""Seconds in which the first worker must begin; a cluster may have to start a machine for it."""
+"""Seconds to wait for the first worker. A cluster may have to start a machine."""
 
 
 class Job(Protocol[T_contra, R_co]):
-    """What workers are sent: small, and it can be pickled."""
+    """Work to send to the workers. It must be small and picklable."""
 
     def open(self) -> Callable[[T_contra], R_co]:
-        """Called by each worker once: what does one item."""
+        """Return the function that processes an item. Each worker calls this once."""
         ...
 
 
 @dataclass(frozen=True)
 class Workers:
-    """The processes that a command may use."""
+    """Processes available to a command."""
 
     count: int
 
     def each(self, job: Job[T, R], items: Iterable[T]) -> Generator[tuple[int, R], None, None]:
-        """Results with the positions of their items as they come; an item is drawn only when a worker is free for it.
+        """Yield results with the indexes of their items as they finish. Take an item only when a worker is free.
 
-        The first failure is raised at once. A worker that cannot open the job is an error: none of them could.
+        Raise the first failure at once, including a worker that cannot open the job, since all workers would fail.
         """
         crew = _Crew(job)
         try:
@@ -64,7 +64,7 @@ class Workers:
             crew.dismiss()
 
     def ordered(self, job: Job[T, R], items: Iterable[T]) -> Iterator[R]:
-        """Results in the order of their items."""
+        """Yield results in the order of their items."""
         early: dict[int, R] = {}
         wanted = 0
         for place, result in self.each(job, items):
@@ -76,16 +76,16 @@ class Workers:
 
 @contextmanager
 def hired(address: str | None) -> Iterator[Workers | None]:
-    """The workers that `--ray` names: `auto` starts a Ray here for as long as it is open, HOST:PORT joins a cluster."""
+    """Open the workers named by `--ray`: `auto` starts a local Ray for the block, HOST:PORT joins a cluster."""
     if address is None:
         yield None
         return
     parts = ADDRESS.fullmatch(address)
     if address != AUTO and parts is None:
         raise InputError(f"--ray {address}: expected auto, or HOST:PORT of a cluster, such as 10.0.0.1:6379")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # or it reports to its makers
-    os.environ.setdefault("RAY_worker_niceness", "0")  # as urgent as the command, where it starts a Ray
-    logging.getLogger("ray").setLevel(logging.ERROR)  # it says each time that it asks for its token
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+    os.environ.setdefault("RAY_worker_niceness", "0")  # same priority as the command, for a local Ray
+    logging.getLogger("ray").setLevel(logging.ERROR)  # it logs every request for its token
     with needing("ray", "ray"):
         import ray
     options = {"include_dashboard": False, "num_cpus": os.cpu_count()} if parts is None else {}
@@ -117,11 +117,11 @@ class _Task:
 class _Worker:
     handle: Any
     tasks: list[_Task] = field(default_factory=list)
-    """What it has, in the order in which it is done."""
+    """Assigned tasks in the order of execution."""
 
 
 class _Crew:
-    """The workers of one job, and who does what."""
+    """The workers of one job and their tasks."""
 
     def __init__(self, job: Job[Any, Any]) -> None:
         import ray
@@ -148,8 +148,7 @@ class _Crew:
             done, _ = self._ray.wait(waiting, num_returns=1, timeout=None if self._ready else BEGINS_WITHIN)
             if not done:
                 raise WorkerError(
-                    f"no worker has begun within {BEGINS_WITHIN:.0f} seconds: has the cluster a processor to spare? "
-                    "`ray status` tells"
+                    f"no worker started within {BEGINS_WITHIN:.0f} seconds: check `ray status` for a free processor"
                 )
             if done[0] in self._starting:
                 self._welcome(done[0])
@@ -157,7 +156,6 @@ class _Crew:
                 yield result
 
     def dismiss(self) -> None:
-        """End all workers at once."""
         for worker in (*self._ready, *self._starting.values()):
             self._ray.kill(worker.handle)
 
@@ -169,7 +167,7 @@ class _Crew:
         self._starting[worker.handle.begin.remote()] = worker
 
     def _hand_out(self, source: Iterator[tuple[int, Any]], backlog: int) -> bool:
-        """Give items to workers that are free; False when all is done."""
+        """Assign items to free workers. Return False when all work is done."""
         while self._ready:
             worker = min(self._ready, key=lambda one: len(one.tasks))
             if len(worker.tasks) >= AHEAD:
@@ -190,34 +188,34 @@ class _Crew:
         return None if drawn is None else self._task(*drawn)
 
     def _welcome(self, begun: Any) -> None:
-        """A worker has begun, or it never will."""
+        """Add a started worker, or handle its failure to start."""
         worker = self._starting.pop(begun)
         try:
             version, host, failure = self._ray.get(begun)
         except self._ray.exceptions.RayActorError as error:
             self._losses += 1
             if self._losses >= TRIES:
-                raise WorkerError(f"{self._losses} workers ended before they had begun; the last: {error}") from error
+                raise WorkerError(f"{self._losses} workers ended while starting: {error}") from error
             self._start()
             return
         self._losses = 0
         if version != __version__:
             has = "no Clew" if version is None else f"Clew {version}"
-            raise WorkerError(f"the worker on {host} has {has}, this is {__version__}: install the same one there")
+            raise WorkerError(f"the worker on {host} has {has}, this is {__version__}: install the same version there")
         if failure is not None:
             reason = self._pickle.loads(failure)
             raise WorkerError(
-                f"the worker on {host} cannot begin: {reason}; workers need the same folders under the same names"
+                f"the worker on {host} cannot start: {reason}; workers need the same folders under the same names"
             ) from reason
         self._ready.append(worker)
 
     def _finish(self, done: Any) -> tuple[int, Any] | None:
-        """The result of a task; None where its worker was lost, and another one has to do it again."""
+        """Return the result of a task, or None if its worker was lost and another worker must repeat it."""
         task, worker = self._under_way.pop(done)
         try:
             result, failure = self._pickle.loads(self._ray.get(done))
         except self._ray.exceptions.RayTaskError:
-            raise  # an error of ours, not of the worker
+            raise  # a bug in Clew, not a lost worker
         except self._ray.exceptions.RayError as error:
             if worker in self._ready:
                 self._lose(worker, error)
@@ -229,26 +227,26 @@ class _Crew:
         return task.place, result
 
     def _lose(self, worker: _Worker, error: Exception) -> None:
-        """Start another worker in its place; what it was at may have ended it, what lay behind that did not."""
+        """Replace a lost worker. Only its running task may have caused the loss, so only that task counts it."""
         self._ready.remove(worker)
-        self._ray.kill(worker.handle)  # it may only be out of reach
+        self._ray.kill(worker.handle)  # it may still run, but be unreachable
         running = worker.tasks[0]
         running.losses += 1
         if running.losses >= TRIES:
             why = str(error).partition("\n")[0]
-            raise WorkerError(f"{TRIES} workers ended over item {running.place + 1}; the last: {why}") from error
+            raise WorkerError(f"{TRIES} workers ended while processing item {running.place + 1}: {why}") from error
         self._start()
 
 
 def _remote_class() -> type:
-    """What runs at a worker. Its class has no place in a module, so that it gets there where Clew is not installed."""
+    """Return the class that runs at a worker, defined locally so that Ray can send it to machines without Clew."""
 
     class Worker:
         def __init__(self, version: str, job: bytes) -> None:
             self.version, self.job = version, job
 
         def begin(self) -> tuple[str | None, str, bytes | None]:
-            """The version found and the host, and why the job cannot be opened, where it cannot."""
+            """Return the installed version, the host, and the pickled error if the job cannot be opened."""
             from ray import cloudpickle
 
             host = socket.gethostname()
@@ -260,7 +258,7 @@ def _remote_class() -> type:
             if found == self.version:
                 try:
                     self.work = cloudpickle.loads(self.job).open()
-                except Exception as error:  # carried over to the driver
+                except Exception as error:  # sent to the driver
                     failure = cloudpickle.dumps(error)
             return found, host, failure
 
@@ -269,7 +267,7 @@ def _remote_class() -> type:
 
             try:
                 result, failure = self.work(cloudpickle.loads(item)), None
-            except Exception as error:  # carried over to the driver
+            except Exception as error:  # sent to the driver
                 result, failure = None, error
             packed: bytes = cloudpickle.dumps((result, failure))
             return packed

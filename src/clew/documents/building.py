@@ -24,11 +24,11 @@ from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
-from clew.store.building import BuildReport, Say, into, visibility_of, write_base
+from clew.store.building import BuildReport, Say, facts_of, into, write_base
 from clew.store.graph.manifest import EXTRACTED
 from clew.store.graph.schema_file import SchemaEdits
 from clew.store.graph.storage import locked
-from clew.store.graph.tables import Problem, Tables
+from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
@@ -85,7 +85,7 @@ def build_documents(
 def earlier_rules(place: str | Path) -> Rules:
     """Return the rules that say which groups may see the documents of the base at a place."""
     try:
-        return visibility_of(place).rules
+        return Visibility.from_facts(facts_of(place)).rules
     except (NotFoundError, FormatError):  # earlier versions stored none
         return {}
     except CorruptError:
@@ -107,15 +107,20 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
     return any(named_ending(file) in named and is_prose(file) for file in files)
 
 
+EVEN_LINES = 0.8
+"""Share of the lines of a table that have as many commas as most. In the others, some cells are quoted."""
+
+
 def is_prose(file: Path) -> bool:
-    """Whether the lines of a text file are sentences: few are cut by tabs, by bars or into as many parts each."""
+    """Whether the lines of a text file are sentences: few are cut by tabs, by bars or into as many parts as most."""
     if not format_of(file):
         return False
     lines = [line for line in decoded(beginning(file)).splitlines() if line.strip()]
     separated = sum("\t" in line.strip() or line.count("|") >= 2 for line in lines)
     commas = Counter(line.count(",") for line in lines)
-    even = len(lines) > 1 and commas.most_common(1)[0][0] > 0 and len(commas) == 1
-    return bool(lines) and separated * 2 < len(lines) and not even
+    even = max((count for number, count in commas.items() if number), default=0)
+    is_even = len(lines) > 1 and even >= EVEN_LINES * len(lines)
+    return bool(lines) and separated * 2 < len(lines) and not is_even
 
 
 READ_HERE = 1_000_000

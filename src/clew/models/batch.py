@@ -1,9 +1,9 @@
-"""Batch mode: requests are collected in a folder, the replies are put there later, by whatever means.
+"""Batch mode: Clew collects requests in a folder, and reads the replies that another program adds later.
 
-DIR/requests.jsonl   what waits, one OpenAI batch line each; custom_id is the hash of the request and the model's name
+DIR/requests.jsonl   pending requests as OpenAI batch lines. custom_id is the hash of the request and the model's name
 DIR/replies.jsonl    OpenAI batch output lines, in any order, from any round
 
-Content-addressed: a rerun asks only what no reply answers, so runs go on where they were, round by round.
+A rerun adds only requests without a reply, so that runs continue round by round.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from clew.models.reply_store import digest
 
 
 class BatchFolder:
-    """A model whose replies lie in a folder, or will."""
+    """A model that reads its replies from a folder."""
 
     def __init__(self, folder: Path, model: str = "local", *, price: Price = FREE, context_tokens: int = 8192) -> None:
-        """Open the folder, make it where it is missing, and drop from the queue what has been answered."""
+        """Open or create the folder, and remove answered requests from the queue."""
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is no folder; batch:DIR needs one")
+            raise InputError(f"{folder} is not a folder: pass a folder after batch:")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.model, self.price, self.context_tokens = folder, model, price, context_tokens
         self._lock = Lock()
@@ -48,32 +48,32 @@ class BatchFolder:
 
     @property
     def name(self) -> str:
-        """The model the requests are meant for."""
+        """Name of the model that should answer the requests."""
         return f"batch:{self.model}"
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model's name says: nobody is there to be asked."""
+        """Capabilities guessed from the model's name."""
         return capabilities_by_name(self.model, self.context_tokens)
 
     @property
     def requests_file(self) -> Path:
-        """Where requests wait."""
+        """File of pending requests."""
         return self.folder / "requests.jsonl"
 
     @property
     def replies_file(self) -> Path:
-        """Where replies are looked for."""
+        """File of replies."""
         return self.folder / "replies.jsonl"
 
     @property
     def waiting(self) -> int:
-        """How many requests have no reply yet."""
+        """Number of requests without a reply."""
         with self._lock:
             return len(self._waiting)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Known replies; where one is missing, all that are go to the queue and PendingError is raised."""
+        """Return the replies. If any are missing, queue their requests and raise PendingError."""
         keys = [digest(request, self.name) for request in requests]
         with self._lock:
             if any(key not in self._replies for key in keys):
@@ -83,7 +83,7 @@ class BatchFolder:
             if missing:
                 raise PendingError(
                     f"{len(missing)} of {len(keys)} requests wait for a reply ({len(self._waiting):,} in "
-                    f"{self.requests_file}); answer them with `clew batch run {self.folder} --model …` and run again"
+                    f"{self.requests_file}): answer them with `clew batch run {self.folder} --model …` and run again"
                 )
             return [self._replies[key] for key in keys]
 
@@ -103,10 +103,10 @@ class BatchFolder:
             self._waiting.update(fresh)
 
     def _refresh(self) -> None:
-        """Read what has been added to the replies; a failed request counts as answered, with its error."""
+        """Read new replies. A failed request counts as answered, with its error."""
         if not self.replies_file.is_file():
             return
-        if self.replies_file.stat().st_size < self._read_until:  # another file was put in its place
+        if self.replies_file.stat().st_size < self._read_until:  # the file was replaced
             self._replies, self._read_until = {}, 0
         with self.replies_file.open("rb") as file:
             file.seek(self._read_until)
@@ -134,9 +134,9 @@ class BatchFolder:
 def answer_batch(
     folder: Path, model: LanguageModel, *, on_reply: Callable[[int, int], None] = lambda _done, _total: None
 ) -> int:
-    """Answer all that waits in a folder; returns how many replies were added.
+    """Answer all pending requests of a folder. Return the number of added replies.
 
-    Replies are written as they come; failures are not, so that the next run asks again.
+    Replies are written as they finish. Failures are not written, so that the next run retries them.
     """
     lines = waiting(folder)
     done = 0
@@ -150,7 +150,7 @@ def answer_batch(
 
 
 def read_request(body: dict[str, Any]) -> Request:
-    """The request behind a chat body."""
+    """Convert a chat body to a request."""
     described = (body.get("response_format") or {}).get("json_schema") or {}
     return Request(
         tuple(Message(message["role"], message["content"]) for message in body["messages"]),

@@ -1,9 +1,9 @@
-"""Answers a batch folder with a local model: python batch_runner.py DIR --model hf:FOLDER
+"""Answer a batch folder with a local model: python batch_runner.py DIR --model hf:FOLDER
 
-Stands alone: needs torch and transformers, nothing else, so that it can be copied to a machine with a GPU. Reads
-DIR/requests.jsonl and appends to DIR/replies.jsonl (OpenAI's batch formats); killed and started again, it goes on.
+This file needs only torch and transformers, so that you can copy it to a machine with a GPU. It reads
+DIR/requests.jsonl and appends to DIR/replies.jsonl (OpenAI's batch formats). After a kill, start it again to continue.
 `hf:FOLDER#file.gguf` loads a GGUF file through transformers, dequantised (needs the packages `gguf` and `accelerate`).
-Where the package `llguidance` is installed, replies are held to the schema a request carries.
+If the package `llguidance` is installed, it enforces the schema of a request.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 
 SCHEMA_REQUEST = "Reply with JSON only, no other text, following this JSON schema:\n"
 TOKENS_AT_ONCE = {"cuda": 400_000, "cpu": 4_000}
-"""Prompt and reply tokens of one batch, padding included."""
+"""Maximum prompt and reply tokens of one batch, including padding."""
 
 
 def log(message: str) -> None:
-    """A line for the person who waits."""
+    """Write a line to standard error."""
     sys.stderr.write(message + "\n")
     sys.stderr.flush()
 
 
 def with_schema_in_words(messages: Sequence[Mapping[str, str]], schema: Any) -> list[dict[str, str]]:
-    """The messages, the last one followed by the schema, unless they speak of JSON already and show what is wanted."""
+    """Append the schema to the last message, unless the messages mention JSON already."""
     spoken = [dict(message) for message in messages]
     if schema and not any("JSON" in message["content"] for message in spoken):
         spoken[-1]["content"] += "\n\n" + SCHEMA_REQUEST + json.dumps(schema, ensure_ascii=False)
@@ -39,7 +39,7 @@ def with_schema_in_words(messages: Sequence[Mapping[str, str]], schema: Any) -> 
 
 
 def has_whole_json(text: str) -> bool:
-    """Whether a JSON object stands in the text from its first brace on."""
+    """Return whether the text contains a complete JSON object from its first brace on."""
     start = text.find("{")
     if start < 0:
         return False
@@ -52,7 +52,7 @@ def has_whole_json(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Job:
-    """A request ready to be computed."""
+    """A tokenised request."""
 
     place: int
     tokens: list[int]
@@ -65,24 +65,24 @@ class Job:
 
     @property
     def group(self) -> tuple[float, int]:
-        """Requests of one group can be computed together."""
+        """Requests with equal groups can be computed together."""
         return self.temperature, self.top_logprobs
 
 
 @dataclass
 class Reply:
-    """What the model wrote."""
+    """A reply of the model."""
 
     text: str
     prompt_tokens: int
     completion_tokens: int
     cut: bool
     seconds: float
-    """Its share of the time its batch took."""
+    """Share of the batch's duration."""
     logprobs: list[dict[str, Any]] = field(default_factory=list)
 
     def body(self, model: str) -> dict[str, Any]:
-        """As the body of a chat completion."""
+        """Return the body of a chat completion."""
         choice: dict[str, Any] = {
             "index": 0,
             "message": {"role": "assistant", "content": self.text},
@@ -99,10 +99,10 @@ class Reply:
 
 
 class LocalModel:
-    """A transformers model that answers many requests at once, those of like length together, greedily."""
+    """A transformers model that answers requests in batches of similar length."""
 
     def __init__(self, spec: str, *, tokens_at_once: int | None = None) -> None:
-        """Load `FOLDER` or `FOLDER#file.gguf`, on a GPU where there is one."""
+        """Load `FOLDER` or `FOLDER#file.gguf`, on a GPU if available."""
         import torch
         import transformers
         from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
@@ -114,7 +114,7 @@ class LocalModel:
         self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, padding_side="left", **options)
         self.is_seq2seq = bool(AutoConfig.from_pretrained(folder, **options).is_encoder_decoder)
         kind: Any = AutoModelForSeq2SeqLM if self.is_seq2seq else AutoModelForCausalLM
-        if file and hasattr(transformers, "GgufConfig"):  # late versions leave the weights packed unless they are told
+        if file and hasattr(transformers, "GgufConfig"):  # newer versions keep the weights packed by default
             options["quantization_config"] = transformers.GgufConfig(dequantize=True)
         self.model: Any = kind.from_pretrained(folder, dtype=dtype, **options).to(self.device).eval()
         if self.tokenizer.pad_token_id is None:
@@ -123,7 +123,7 @@ class LocalModel:
         self.tokens_at_once = tokens_at_once or TOKENS_AT_ONCE[self.device]
 
     def answer(self, bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Reply | str]]:
-        """(position, reply or error) for every chat body, batch by batch."""
+        """Yield the index and the reply or error for every chat body, batch by batch."""
         jobs = []
         for place, body in enumerate(bodies):
             job = self._job(place, body)
@@ -136,7 +136,7 @@ class LocalModel:
 
     def _job(self, place: int, body: dict[str, Any]) -> Job:
         schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
-        messages = with_schema_in_words(body["messages"], schema)  # said too where a grammar holds the reply to it
+        messages = with_schema_in_words(body["messages"], schema)  # even if a grammar enforces it
         text = self.prompt(messages)
         stop = body.get("stop") or ()
         return Job(
@@ -151,14 +151,14 @@ class LocalModel:
         )
 
     def prompt(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """The messages as the model reads them; one without a chat template, such as T5, reads the last one alone."""
+        """Apply the chat template. Without a template, as with T5, return only the last message."""
         if self.tokenizer.chat_template is None:
             return messages[-1]["content"]
         text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return text
 
     def _batches(self, jobs: list[Job]) -> Iterator[list[Job]]:
-        """Longest first, so that memory runs out at once or never."""
+        """Yield batches with the longest requests first, so that memory runs out early or not at all."""
         batch: list[Job] = []
         widest = 0
         for job in sorted(jobs, key=lambda job: (job.group, -len(job.tokens) - job.max_tokens, job.place)):
@@ -172,7 +172,7 @@ class LocalModel:
             yield batch
 
     def _answer_smaller(self, batch: list[Job]) -> Iterator[tuple[int, Reply | str]]:
-        """The batch at once, or in halves where memory does not suffice."""
+        """Answer the batch, or its halves if memory runs out."""
         import torch
 
         try:
@@ -195,7 +195,7 @@ class LocalModel:
         begun = time.perf_counter()
         with torch.inference_mode():
             width = max(len(job.tokens) for job in batch)
-            before = 1 if self.is_seq2seq else width  # tokens that stand before the reply: a start, or the prompt
+            before = 1 if self.is_seq2seq else width  # tokens before the reply: a start token, or the prompt
             pad = self.tokenizer.pad_token_id
             rows = [[pad] * (width - len(job.tokens)) + job.tokens for job in batch]
             mask = [[0] * (width - len(job.tokens)) + [1] * len(job.tokens) for job in batch]
@@ -222,7 +222,7 @@ class LocalModel:
 
     @cached_property
     def _grammar_tokens(self) -> Any:
-        """The tokenizer as the grammars know it."""
+        """Tokenizer in the form that llguidance needs."""
         from llguidance.hf import from_tokenizer
 
         return from_tokenizer(self.tokenizer, n_vocab=self.model.config.vocab_size)
@@ -239,7 +239,7 @@ class LocalModel:
 
 
 def holds_replies_to_schemas() -> bool:
-    """Whether the package is there that lets only tokens through that lead to JSON of a schema."""
+    """Return whether llguidance is installed, which enforces schemas by masking tokens."""
     return find_spec("llguidance") is not None
 
 
@@ -253,7 +253,7 @@ def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
 
 
 class _Finished:
-    """Stops a row that has written a whole JSON object, a stop word, or as much as it may."""
+    """Stopping criterion: a complete JSON object, a stop word, or the maximum number of tokens."""
 
     def __init__(self, tokenizer: Any, batch: list[Job], width: int) -> None:
         self.tokenizer, self.batch, self.width = tokenizer, batch, width
@@ -285,7 +285,7 @@ class _Finished:
 
 
 class _Held:
-    """Lets a row write only what its schema allows; a schema that no grammar can be made of holds nothing."""
+    """Logits processor that enforces schemas. Schemas that llguidance does not support are ignored."""
 
     def __init__(self, tokens: Any, batch: Sequence[Job], width: int) -> None:
         import torch
@@ -298,7 +298,7 @@ class _Held:
         for row, job in enumerate(batch):
             if job.schema:
                 told = json.dumps(job.schema)
-                if told not in grammars:  # little room for blanks, or a small model writes nothing else
+                if told not in grammars:  # limit whitespace, or small models write nothing else
                     overrides = {"whitespace_pattern": r"[ \n]?"}
                     grammars[told] = LLMatcher.grammar_from_json_schema(told, overrides=overrides)
                 matcher = LLMatcher(tokens, grammars[told])
@@ -312,7 +312,7 @@ class _Held:
             for row, token in enumerate(ids[:, -1].tolist()):
                 matcher = self.matchers.get(row)
                 if matcher is not None and (matcher.is_stopped() or not matcher.consume_token(token)):
-                    del self.matchers[row]  # it has written all, and is filled up
+                    del self.matchers[row]  # complete, only padding follows
                     self.allowed[row] = -1
         if self.matchers:
             rows = [(matcher, row) for row, matcher in self.matchers.items()]
@@ -324,7 +324,7 @@ class _Held:
 
 
 class _Logprobs:
-    """Keeps the most probable tokens of each step, as the whole distributions would fill the memory."""
+    """Record of the most probable tokens of each step, since whole distributions would fill the memory."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -338,7 +338,7 @@ class _Logprobs:
         return scores
 
     def of(self, row: int, tokens: list[int], tokenizer: Any) -> list[dict[str, Any]]:
-        """One entry per reply token, in OpenAI's form."""
+        """Return one entry per reply token, in OpenAI's format."""
         entries = []
         for token, (values, indices) in zip(tokens, self.steps, strict=False):
             pairs = list(zip(indices[row].tolist(), values[row].tolist(), strict=True))
@@ -349,7 +349,7 @@ class _Logprobs:
 
 
 def parse_lines(text: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of a batch file that can be read; half a line that a killed run left is passed over."""
+    """Yield the valid lines of a batch file. Skip a partial line left by a killed run."""
     for raw in text.split(b"\n"):
         try:
             line = json.loads(raw)
@@ -360,12 +360,12 @@ def parse_lines(text: bytes) -> Iterator[dict[str, Any]]:
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a batch file, which need not exist."""
+    """Yield the lines of a batch file, or nothing if it does not exist."""
     return parse_lines(file.read_bytes() if file.is_file() else b"")
 
 
 def append_lines(file: Path, lines: Iterable[dict[str, Any]]) -> None:
-    """Add lines at once, after ending a line that a killed run left unfinished."""
+    """Append lines in one write, after completing a partial line left by a killed run."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
     with file.open("ab+") as opened:
         if opened.tell():
@@ -376,25 +376,25 @@ def append_lines(file: Path, lines: Iterable[dict[str, Any]]) -> None:
 
 
 def waiting(folder: Path) -> list[dict[str, Any]]:
-    """The requests of a batch folder that have no reply, each once."""
+    """Return the distinct requests of a batch folder without a reply."""
     answered = {line["custom_id"] for line in read_lines(folder / "replies.jsonl")}
     lines = {line["custom_id"]: line for line in read_lines(folder / "requests.jsonl")}
     return [line for key, line in lines.items() if key not in answered]
 
 
 def reply_line(custom_id: str, reply: Reply | str, model: str) -> dict[str, Any]:
-    """A line of OpenAI's batch output."""
+    """Return a line of OpenAI's batch output."""
     if isinstance(reply, str):
         return {"custom_id": custom_id, "response": None, "error": {"code": "failed", "message": reply}}
     return {"custom_id": custom_id, "response": {"status_code": 200, "body": reply.body(model)}, "error": None}
 
 
 def run(folder: Path, spec: str, *, tokens_at_once: int | None = None) -> int:
-    """Answer all that waits in a folder; returns how many replies were added."""
+    """Answer all pending requests of a folder. Return the number of added replies."""
     lines = waiting(folder)
     if not lines:
         return 0
-    log(f"{len(lines):,} requests wait; loading {spec}")
+    log(f"{len(lines):,} pending requests, loading {spec}")
     model = LocalModel(spec, tokens_at_once=tokens_at_once)
     name = spec.rstrip("/").rpartition("/")[2]
     begun, done, written = time.time(), 0, 0
@@ -409,11 +409,11 @@ def run(folder: Path, spec: str, *, tokens_at_once: int | None = None) -> int:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description="Answer a batch folder with a local model.")
     parser.add_argument("folder", type=Path, help="the folder with requests.jsonl")
     parser.add_argument("--model", required=True, help="hf:FOLDER, or hf:FOLDER#file.gguf")
-    parser.add_argument("--tokens-at-once", type=int, help="prompt and reply tokens of one batch, padding included")
+    parser.add_argument("--tokens-at-once", type=int, help="maximum tokens of one batch, including padding")
     options = parser.parse_args()
     log(f"{run(options.folder, options.model, tokens_at_once=options.tokens_at_once):,} replies added")
 

@@ -1,4 +1,4 @@
-"""A server that is down is asked once, not once per call: the circuit breaker around a model on a server."""
+"""Circuit breaker around a model on a server, so that not every call waits for a server that is down."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from clew.models.protocol import Completion, Request
 from clew.models.wrappers import Wrapping
 
 Greeting = Callable[[], str | None]
-"""Says hello to a server and returns what is wrong, within two seconds; None where it answers."""
+"""Health check of a server, within two seconds. Returns the problem, or None if the server replies."""
 
 
 @dataclass
 class Circuit:
-    """What is known of a server's state; shared by all calls of a model, and guarded by one lock."""
+    """State of a server, shared by all calls of a model under one lock."""
 
     refusal: Completion | None = None
-    """What calls get instead of a reply while the server is given up."""
+    """Completion that calls get while the server is given up."""
     until: float = 0.0
-    """When it is tried again."""
+    """Time of the next health check."""
     outages: int = 0
-    """In a row: each doubles the time until the next try."""
+    """Consecutive outages. Each doubles the time until the next check."""
     failed: int = 0
-    """Requests in a row that the server answered, but never with a reply."""
+    """Consecutive requests that the server answered with an error."""
     heard: bool = False
-    """Whether it has ever replied."""
+    """Whether the server has ever replied to a request."""
     greeted: bool = False
     lock: Lock = field(default_factory=Lock)
 
 
 @dataclass(frozen=True)
 class Breaking(Wrapping):
-    """Gives a server up at its first outage, and greets it again after a while.
+    """Wrapper that gives a server up at its first outage, and checks it again after a pause.
 
-    A server is greeted before its first request, as silence says more about a greeting than about a long reply: one
-    that hangs costs two seconds instead of the whole time a reply may take. A wrong key or model gives it up as well.
+    A health check precedes the first request, so that a server that hangs costs two seconds instead of the time limit
+    of a reply. A wrong key or model name gives the server up as well.
     """
 
     greet: Greeting
     first_pause: float = 30.0
     longest_pause: float = 600.0
     tolerance: int = 2
-    """Requests in a row that may fail on a server that has replied before; one on a server that never has."""
+    """Consecutive failures that give up a server that has replied before. Otherwise a single failure does."""
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     circuit: Circuit = field(default_factory=Circuit, repr=False, compare=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """The inner model's completions, or why it is not asked."""
+        """Return the inner model's completions, or the reason why the server is given up."""
         refusal = self.refusal()
         if refusal is not None:
             return [refusal] * len(requests)
         return [self._noted(done) for done in self.inner.complete(requests)]
 
     def refusal(self) -> Completion | None:
-        """None where the server may be asked; greets it where it is new or was given up a while ago."""
+        """Return None if the server is available. Check its health before the first request and after a pause."""
         circuit = self.circuit
         with circuit.lock:
             if circuit.refusal is not None and self.clock() < circuit.until:
@@ -70,11 +70,11 @@ class Breaking(Wrapping):
             return None
 
     def answers(self) -> bool:
-        """Whether the server may be asked."""
+        """Return whether the server is available."""
         return self.refusal() is None
 
     def _noted(self, done: Completion) -> Completion:
-        """The completion of a request after every retry, and what it means for the next one."""
+        """Update the state after a request and all its retries, and return its completion."""
         circuit = self.circuit
         failing = done.retry_after is not None
         with circuit.lock:

@@ -1,4 +1,4 @@
-"""What language models may cost, and what they have cost."""
+"""Budgets for language models, and the amounts spent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from clew.core.errors import InputError
 
-if TYPE_CHECKING:  # a question that is put to no model needs a budget alone
+if TYPE_CHECKING:  # questions without a model need only this module
     from clew.models.protocol import Completion
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Caps on what a run may spend; None means no cap."""
+    """Spending limits of a run. None means no limit."""
 
     dollars: float | None = None
     tokens: int | None = None
@@ -32,14 +32,14 @@ class Budget:
 
 
 class Ledger:
-    """What was spent against a budget, and what was refused because of it; safe for threads.
+    """Amounts spent from a budget, and refused calls. Thread-safe.
 
-    Caps hold for calls that were made, not for cached ones. Calls under way count with their prompt, so that
-    dollars and tokens outgrow a cap by no more than the replies that are under way when it is reached.
+    Cached calls are free. Running calls count with their prompt, so that dollars and tokens exceed a limit at most by
+    the replies that are under way when it is reached.
     """
 
     def __init__(self, budget: Budget = Budget(), *, clock: Callable[[], float] = time.monotonic) -> None:
-        """The clock starts now."""
+        """Start the clock."""
         self.budget = budget
         self.calls = self.tokens = self.refused = 0
         self.dollars = 0.0
@@ -48,24 +48,24 @@ class Ledger:
         self._lock = Lock()
         self._why: str | None = None
         self.outage: str | None = None
-        """What a server said last that could not be reached, after every retry; None where none failed so."""
+        """Last error of an unreachable or failing server after all retries, or None."""
 
     @property
     def seconds(self) -> float:
-        """Since the ledger was opened."""
+        """Seconds since the ledger was created."""
         return self._clock() - self._begun
 
     def seconds_left(self) -> float:
-        """What the budget leaves; infinite without a cap."""
+        """Return the remaining seconds, infinite without a limit."""
         return math.inf if self.budget.seconds is None else self.budget.seconds - self.seconds
 
     @property
     def cut_short(self) -> str | None:
-        """The note an answer carries where calls were refused; None where none were."""
+        """Note for the answer if calls were refused, else None."""
         return None if self._why is None else f"cut short: {self._why}; {self.refused} model calls were not made"
 
     def admit(self, prompt_tokens: int) -> str | None:
-        """Count a call as under way, or say why it may not be made."""
+        """Register a call, or return the reason why the budget refuses it."""
         with self._lock:
             why = self._exhausted(prompt_tokens)
             if why is not None:
@@ -77,12 +77,12 @@ class Ledger:
             return None
 
     def settle(self, prompt_tokens: int, completion: Completion) -> None:
-        """Replace the guess made on admission by what the call really consumed."""
+        """Replace the estimate from `admit` by the actual usage."""
         usage = completion.usage
         with self._lock:
             if completion.failure in ("outage", "failing") or completion.retry_after is not None:
                 self.outage = completion.error
-            if completion.failure in ("outage", "access"):  # nothing was answered, and nothing is paid
+            if completion.failure in ("outage", "access"):  # no reply, no cost
                 self.calls -= 1
             self._tokens_under_way -= prompt_tokens
             self.tokens += usage.prompt_tokens + usage.completion_tokens
@@ -92,7 +92,7 @@ class Ledger:
         budget = self.budget
         if budget.calls is not None and self.calls >= budget.calls:
             return f"the budget of {budget.calls} calls is spent"
-        # A prompt that alone breaks the cap is not sent: what it would cost is known beforehand.
+        # Refuse a prompt that exceeds the limit before it is sent, since its size is known.
         if budget.tokens is not None and self.tokens + self._tokens_under_way + prompt_tokens > budget.tokens:
             return f"the budget of {budget.tokens:,} tokens is spent ({self.tokens:,} used)"
         if budget.dollars is not None and self.dollars >= budget.dollars:

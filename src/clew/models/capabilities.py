@@ -1,10 +1,10 @@
-"""What a model on a server can do: told by its server, seen from its name, tried out once, and remembered for a week.
+"""Detection of a server model's capabilities, from the server, its name and one test request, cached for a week.
 
-1. The list of models says how long the context is (vLLM, OpenRouter, Groq, Mistral), or who serves the model; then its
-   own API is asked (Ollama, LM Studio, llama.cpp). This costs nothing.
-2. One short request shows whether replies keep to a JSON schema, come with log-probabilities, and are thought over.
-   It is made when `capabilities` is first read, counts against the budget, and is never made in batch or scripted mode.
-3. Where nothing is known, the cautious value stands.
+1. The list of models contains the context length (vLLM, OpenRouter, Groq, Mistral), or the type of server, whose own
+   API contains it (Ollama, LM Studio, llama.cpp). This is free.
+2. One short request shows whether replies follow a JSON schema, have log-probabilities, and contain reasoning.
+   The first access to `capabilities` sends it. It counts against the budget, and batch and scripted mode skip it.
+3. Unknown capabilities have cautious defaults.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from clew.models.protocol import Capabilities, Completion, Message, Request, eac
 from clew.models.wrappers import Wrapping
 
 LOCAL_CONTEXT = 4096
-"""What Ollama and LM Studio give a model that is not loaded yet; they cut longer prompts without a word."""
+"""Context of a model that Ollama or LM Studio has not loaded yet. They silently truncate longer prompts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a server says about a model."""
+    """Model properties reported by the server."""
 
     context_tokens: int | None = None
     billions: float | None = None
@@ -60,13 +60,13 @@ class _Entry(Lenient):
     details: dict[str, Any] = Field(default_factory=dict)
 
     def context(self) -> int | None:
-        """In the words of vLLM, OpenRouter, Groq and Mistral."""
+        """Return the context length from the fields of vLLM, OpenRouter, Groq and Mistral."""
         lengths = (self.max_model_len, self.context_length, self.context_window, self.max_context_length)
         return next((length for length in lengths if length), None)
 
 
 def ask_server(chat: OpenAIChat) -> Told:
-    """What the server says about its model, within a few short requests; nothing where it says nothing."""
+    """Ask the server about its model, in up to three short requests. Properties that it does not report are None."""
     entry = _entry(chat, "/models", "data")
     if entry is None:
         return Told()
@@ -85,7 +85,7 @@ def ask_server(chat: OpenAIChat) -> Told:
 
 
 def _entry(chat: OpenAIChat, path: str, name: str) -> _Entry | None:
-    """The model's own entry in a list of models."""
+    """Return the model's entry in a list of models, or None."""
     try:
         listed = chat.get(path)[name]
         entries = [_Entry.model_validate(row) for row in listed]
@@ -103,7 +103,7 @@ def _llama_cpp_context(chat: OpenAIChat) -> int | None:
 
 
 KEPT_SECONDS = 7 * 86400.0
-"""How long what was found out is believed: servers are given other models and settings."""
+"""Seconds to cache capabilities, since servers may change their models and settings."""
 PROBE = Request(
     (Message("user", "Is 7 a prime number?"),),
     max_tokens=32,
@@ -115,14 +115,14 @@ PROBE = Request(
     },
     top_logprobs=2,
 )
-"""Does not speak of JSON: a reply that is JSON was made to be by the server."""
+"""Test request that does not mention JSON, so that a JSON reply proves that the server enforces the schema."""
 
 
 CONSTRAINED: tuple[JsonMode, ...] = ("json_schema", "json_object with schema")
 
 
 class Known(BaseModel):
-    """What was found out about a model, as it is kept; None where it was not found out."""
+    """Cached capabilities of a model. None means unknown."""
 
     model_config = ConfigDict(extra="forbid")
     name: str
@@ -137,7 +137,7 @@ class Known(BaseModel):
     renamed_max_tokens: bool = False
 
     def capabilities(self, context_given: int | None) -> Capabilities:
-        """With the cautious value for what is not known."""
+        """Return the capabilities, with cautious defaults for unknown values."""
         model = self.name.rpartition("@")[0] or self.name
         return Capabilities(
             context_tokens=context_given or self.context_tokens or Capabilities().context_tokens,
@@ -150,13 +150,13 @@ class Known(BaseModel):
 
 @dataclass(frozen=True)
 class Memory:
-    """What was found out about models, one small file each."""
+    """Cache of capabilities, one small file per model."""
 
     folder: Path
     clock: Callable[[], float] = field(default=time.time, repr=False)
 
     def recall(self, name: str) -> Known | None:
-        """What is known of a model and not too old; a file that cannot be read is as good as none."""
+        """Return the cached capabilities, or None if they are missing, too old or unreadable."""
         try:
             known = Known.model_validate_json(self._file(name).read_bytes())
         except (OSError, ValidationError):
@@ -164,7 +164,7 @@ class Memory:
         return known if known.name == name and 0 <= self.clock() - known.asked < KEPT_SECONDS else None
 
     def keep(self, known: Known) -> None:
-        """Remember it; where the folder cannot be written, it is found out again next time."""
+        """Cache the capabilities, unless the folder is not writable."""
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(self._file(known.name), known.model_dump_json().encode())
@@ -183,33 +183,33 @@ class _Found:
 
 @dataclass(frozen=True)
 class Probed(Wrapping):
-    """Finds out what its model can do when that is first asked."""
+    """Wrapper that detects the capabilities of its model on first access."""
 
     chat: OpenAIChat
     memory: Memory
     can_ask: Callable[[], bool]
-    """Whether the server answers; where it does not, nothing is found out and nothing is kept."""
+    """Returns whether the server is available. Otherwise nothing is detected or cached."""
     context_given: int | None = None
     _found: _Found = field(default_factory=_Found, repr=False, compare=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """The inner model's completions, asked for in the way that earlier runs have learnt."""
+        """Return the inner model's completions, using the request format detected in earlier runs."""
         self._recall()
         return self.inner.complete(requests)
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """The same, as they come."""
+        """Yield the inner model's completions as they finish."""
         self._recall()
         return each(self.inner, requests)
 
     @property
     def context_tokens(self) -> int:
-        """As configured, or as the server says; reading it asks the model nothing."""
+        """Context length from the configuration or the server, without a request to the model."""
         return self.context_given or self._told().capabilities(None).context_tokens
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do; the first reading makes one short request, unless that is remembered."""
+        """Capabilities of the model. The first access sends one short request, unless they are cached."""
         with self._found.lock:
             known = self._told()
             if known.json_schema is None and not self._found.tried and self.can_ask():
@@ -217,7 +217,7 @@ class Probed(Wrapping):
             return known.capabilities(self.context_given)
 
     def _recall(self) -> Known | None:
-        """What is known already; nothing is asked."""
+        """Return the cached capabilities without any request."""
         with self._found.lock:
             if not self._found.recalled:
                 self._found.recalled = True
@@ -258,7 +258,7 @@ class Probed(Wrapping):
         return known
 
     def _believe(self, known: Known | None) -> None:
-        """Go by what is known: what earlier runs have learnt need not be learnt again from refusals."""
+        """Apply known capabilities to the chat, so that it need not learn them again from rejected requests."""
         self._found.known = known
         known = known or Known(name=self.name, asked=0.0)
         learnt, found = self.chat.refusals, known.capabilities(self.context_given)
@@ -277,6 +277,6 @@ def _follows(text: str) -> bool:
 
 
 def remembered(chat: OpenAIChat, memory: Memory, context_given: int | None = None) -> Capabilities:
-    """What is known of a model without asking anything."""
+    """Return the cached or default capabilities of a model without any request."""
     known = memory.recall(chat.name) or Known(name=chat.name, asked=0.0)
     return known.capabilities(context_given)

@@ -1,4 +1,4 @@
-"""The body of a chat completion, as OpenAI and whoever speaks like it sends it, read as a completion."""
+"""Parsing of chat completions from OpenAI-compatible servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.models.tokens import count_request_tokens, count_tokens
 
 
 class Lenient(BaseModel):
-    """What a server sends; what is not asked for is passed over."""
+    """Base class of server replies. Ignores unknown fields."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -40,16 +40,16 @@ class _Part(Lenient):
 
 
 class ReplyMessage(Lenient):
-    """What a model said, or a piece of it."""
+    """A model's message, or a part of it."""
 
     content: str | list[_Part] | None = None
     refusal: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
-    """What the model thought, where the server parts it from the reply."""
+    """Reasoning, if the server separates it from the reply."""
 
     def said(self) -> str | None:
-        """The text of the reply; some servers send it in parts, thoughts among them."""
+        """Return the text of the reply, which some servers send in parts."""
         if not isinstance(self.content, list):
             return self.content
         return "".join(part.text for part in self.content)
@@ -62,12 +62,12 @@ class _Choice(Lenient):
 
 
 class TokenUsage(Lenient):
-    """What a reply consumed, by the server's count."""
+    """Token counts reported by the server."""
 
     prompt_tokens: int = Field(0, ge=0)
     completion_tokens: int = Field(0, ge=0)
     seconds: float = Field(0.0, ge=0)
-    """Said by our own batch runner."""
+    """Reported only by Clew's batch runner."""
 
 
 class _Trouble(Lenient):
@@ -85,12 +85,12 @@ class _Excuse(Lenient):
 
 
 def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
-    """The completion in the body of a reply; raises ReplyError where it is no such body."""
+    """Parse the body of a reply. Raise ReplyError if it is not a chat completion."""
     try:
         reply = _validated(_ChatReply, body)
     except ValidationError as failure:
         wrong = _excuse(body) or what_is_wrong(failure, body)
-        raise ReplyError(f"the server's reply is no chat completion: {wrong}") from None
+        raise ReplyError(f"the server's reply is not a chat completion: {wrong}") from None
     choice = reply.choices[0]
     usage = reply.usage or TokenUsage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
     spent = Usage(usage.prompt_tokens, usage.completion_tokens, seconds=usage.seconds)
@@ -100,7 +100,7 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
     text = without_thoughts(said or "")
     others = tuple(without_thoughts(more.message.said() or "") for more in reply.choices[1:])
-    if text != said:  # the alternatives of its thoughts would be taken for those of its answer
+    if text != said:  # log-probabilities would include the reasoning
         return Completion(text, spent, cut=cut, thought=True, others=others)
     tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
     return Completion(
@@ -124,7 +124,7 @@ def _validated(kind: type[B], body: bytes | str | Mapping[str, Any]) -> B:
 
 
 def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
-    """What a server says that answers 200 and means an error."""
+    """Return the message of an error sent with status 200, or None."""
     try:
         error = _validated(_Excuse, body).error
     except ValidationError:
@@ -133,18 +133,18 @@ def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
 
 
 def what_is_wrong(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
-    """What arrived instead, in few words."""
+    """Describe an invalid body in a short phrase."""
     text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
     if not text.strip():
         return "it is empty"
     if text.lstrip()[:1] == b"<":
-        return "it is a page of HTML; is the address right? Most end in /v1"
+        return "it is an HTML page: check the address, most end in /v1"
     first = failure.errors()[0]
     return f"{'.'.join(str(part) for part in first['loc']) or 'the body'}: {first['msg']}"
 
 
 def error_in_words(message: str) -> str:
-    """The message inside an error object, or what was sent instead, in one line."""
+    """Return the message of an error object, or else the text without tags, on one line."""
     try:
         found = _Excuse.model_validate_json(message).error
     except ValidationError:
@@ -153,21 +153,21 @@ def error_in_words(message: str) -> str:
 
 
 THINKING_TOKENS = 8192
-"""What a reasoning model may write before its answer, beside the tokens of the answer, where its context is long."""
+"""Maximum tokens for reasoning, in addition to the tokens of the answer."""
 _CLOSED = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _ENDED = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _UNFINISHED = re.compile(r"\A\s*<(think|thinking|reasoning)>.*\Z", re.DOTALL | re.IGNORECASE)
 
 
 def room_to_think(context_tokens: int) -> int:
-    """Tokens for thoughts: half the context, and no more than is useful."""
+    """Return the tokens for reasoning: half the context, at most `THINKING_TOKENS`."""
     return min(THINKING_TOKENS, context_tokens // 2)
 
 
 def without_thoughts(text: str) -> str:
-    """The reply after its thoughts; empty where it was cut off while the model still thought.
+    """Remove the reasoning from a reply. Return an empty text if the reply ends within the reasoning.
 
-    Chat templates may put the opening tag into the prompt: then everything up to the closing one is thought.
+    A chat template may put the opening tag into the prompt. Then all text up to the closing tag is reasoning.
     """
     if "<" not in text:
         return text
@@ -176,14 +176,14 @@ def without_thoughts(text: str) -> str:
 
 
 SECONDS_APART = 0.05
-"""How often what is written so far is told at most: nobody reads faster."""
+"""Minimum seconds between two updates of the live display."""
 _LINE_END = re.compile("\r\n|\n|\r")
 
 
 class EventReader:
-    """The data of server-sent events from bytes, however they are cut: the format of the HTML standard, section 9.2.
+    """Incremental parser of server-sent events (HTML standard, section 9.2).
 
-    Kinds and ids of events are passed over, as chat servers do not use them.
+    Ignores types and ids of events, which chat servers do not use.
     """
 
     def __init__(self) -> None:
@@ -193,9 +193,9 @@ class EventReader:
         self._after_return = False
 
     def feed(self, piece: bytes, *, last: bool = False) -> Iterator[str]:
-        """The data of each event that this piece completes; after the `last` piece also of one without its empty line.
+        """Yield the data of each event that this piece completes. The `last` piece also completes an unfinished event.
 
-        The standard drops that one; servers that forget the line end after their last event are understood so.
+        The standard drops unfinished events, but some servers omit the line end after their last event.
         """
         text = self._decoder.decode(piece, last)
         if text and self._after_return:
@@ -234,14 +234,14 @@ class _Chunk(Lenient):
 
 
 class StreamedReply:
-    """Puts the pieces of a reply together; raises ReplyError at the first event that is none of them."""
+    """Assembler of a streamed reply. Raises ReplyError at the first invalid event."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """`tell` gets what is written so far, whole each time and without thoughts."""
+        """Create an empty reply. `tell` gets the whole text so far, without reasoning."""
         self.has_events = False
-        """Whether an event has come; else the server may have answered in one piece."""
+        """Whether an event has arrived. Otherwise the server may have replied in one piece."""
         self.is_over = False
-        """Whether the server has said that nothing follows."""
+        """Whether the server has marked the end of the reply."""
         self._events = EventReader()
         self._tell = tell
         self._told_at = -SECONDS_APART
@@ -253,7 +253,7 @@ class StreamedReply:
         self._usage: TokenUsage | None = None
 
     def hear(self, piece: bytes, *, last: bool = False) -> None:
-        """Read a piece of the body."""
+        """Parse a piece of the body."""
         said = len(self._said)
         for data in self._events.feed(piece, last=last):
             if data.strip() and not self.is_over:
@@ -265,9 +265,9 @@ class StreamedReply:
             self._tell(without_thoughts("".join(self._said)))
 
     def completion(self, request: Request) -> Completion:
-        """The reply as though it had come in one piece; its tokens are counted here where the server did not."""
+        """Return the completion. Estimate its tokens if the server did not report them."""
         if self._finish is None and not self.is_over:
-            raise ReplyError("the server's reply broke off before its end")
+            raise ReplyError("the server's reply is incomplete")
         said, thought, refusal = "".join(self._said), "".join(self._thought), "".join(self._refusal)
         content = said if said or (self._said and not refusal) else None
         usage = self._usage or TokenUsage(
@@ -285,9 +285,9 @@ class StreamedReply:
             chunk = _Chunk.model_validate_json(data)
         except ValidationError as failure:
             wrong = what_is_wrong(failure, data)
-            raise ReplyError(f"an event of the server's reply is no piece of a chat completion: {wrong}") from None
+            raise ReplyError(f"an event of the server's reply is not part of a chat completion: {wrong}") from None
         if chunk.error is not None:
-            read_chat_reply({"error": chunk.error})  # raises, in the words for an error that is sent in one piece
+            read_chat_reply({"error": chunk.error})  # raises the same error as for a reply in one piece
         self._usage = chunk.usage or self._usage
         for choice in chunk.choices:
             if choice.index == 0:

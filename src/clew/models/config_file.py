@@ -1,4 +1,4 @@
-"""The user's configuration file, checked; `settings.py` says what it may hold."""
+"""Validation of the user's configuration file, which `settings.py` documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Model(BaseModel):
 
 
 class ConfigFile(BaseModel):
-    """Everything the file says."""
+    """Content of the configuration file."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
     keys: dict[str, str] = Field(default_factory=dict)
@@ -29,7 +29,7 @@ class ConfigFile(BaseModel):
 
 
 def read_config(file: Path) -> ConfigFile:
-    """Read it; one that is wrong, or that others can read, is refused."""
+    """Read the file. Raise SourceError if it is invalid, or contains keys and other users can read it."""
     parsed = read_toml(file, ConfigFile, "not a configuration")
     if parsed.keys:
         refuse_readable(file, "keys")

@@ -1,7 +1,7 @@
-"""Several replies to one request from a model in this process: sampled, or by diverse beam search.
+"""Several replies to one request from a local model, by sampling or diverse beam search.
 
-Vijayakumar et al.: Diverse Beam Search for Improved Description of Complex Scenes, 2018. The transformers library has
-dropped it; here it is a function of the next token's log-probabilities, and never sees a model.
+Vijayakumar et al.: Diverse Beam Search for Improved Description of Complex Scenes, 2018. The transformers library
+no longer has it. This search only needs log-probabilities of the next token, not the model.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ LogProbs = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, slots=True)
 class NextTokens:
-    """Log-probabilities of the next token, a row a beam; tokens that no beam would take may lack."""
+    """Log-probabilities of the next token, one row per beam. Tokens too unlikely for any beam may be missing."""
 
     tokens: NDArray[np.int64]
-    """In ascending order."""
+    """Token ids in ascending order."""
     log_probs: LogProbs
 
 
 Advance = Callable[[Sequence[int], Sequence[int]], NextTokens]
-"""The parents of the live beams among the last ones, and the token each has taken → what may come next."""
+"""Takes the parent of each live beam among the previous beams, and its last token. Returns the next tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A reply, in tokens without the end, and the sum of its log-probabilities."""
+    """A reply as tokens without the end token, and its log-probability."""
 
     tokens: tuple[int, ...]
     score: float
 
     @property
     def mean(self) -> float:
-        """Per token, the end counted: longer replies are not at a disadvantage."""
+        """Mean per token including the end token, so that long replies have no disadvantage."""
         return self.score / (len(self.tokens) + 1)
 
 
 def diverse_beams(
     first: NextTokens, advance: Advance, beams: Beams, ends: frozenset[int], most_tokens: int
 ) -> list[Hypothesis]:
-    """The best replies found, best first, each once; `first` has one row.
+    """Return the best distinct replies, best first. `first` has one row.
 
-    At every step the groups choose one after another, and a token costs `penalty` for each beam of an earlier group
-    that has just taken it. The penalty decides who goes on, and is no part of a reply's score.
+    At every step the groups choose in turn, and a token costs `penalty` for each beam of an earlier group that has just
+    taken it. The penalty affects the choice of beams, but not the score of a reply.
     """
     each = max(1, beams.width // max(1, beams.groups))
     live: list[list[tuple[Hypothesis, int]]] = [[(Hypothesis((), 0.0), 0)] for _ in range(max(1, beams.groups))]
@@ -91,7 +91,7 @@ def _grown(
     each: int,
     finished: dict[tuple[int, ...], Hypothesis],
 ) -> list[tuple[Hypothesis, int]]:
-    """The best continuations of a group; those that end are put among the finished."""
+    """Return the best continuations of a group, and add ended replies to `finished`."""
     if not own:
         return []
     plain = np.stack([hypothesis.score + rows.log_probs[place] for hypothesis, place in own])
@@ -104,7 +104,7 @@ def _grown(
         parent, place = own[row]
         token, score = int(rows.tokens[column]), float(plain[row, column])
         if token in ends:
-            if parent.tokens:  # an empty reply is none
+            if parent.tokens:  # skip empty replies
                 finished.setdefault(parent.tokens, Hypothesis(parent.tokens, score))
         elif np.isfinite(score):
             chosen.append((Hypothesis((*parent.tokens, token), score), place))
@@ -114,7 +114,7 @@ def _grown(
 
 
 def several_replies(local: LocalModel, request: Request) -> Completion:
-    """Up to `n` replies of a loaded model: different ones by beams where the request says so, otherwise sampled."""
+    """Return up to `n` replies of a loaded model: distinct replies by beam search if requested, else samples."""
     import torch
 
     begun = time.perf_counter()
@@ -125,12 +125,12 @@ def several_replies(local: LocalModel, request: Request) -> Completion:
         found = _searched(local, ids, request) if request.beams else _sampled(local, ids, request)
     decoded = (local.tokenizer.decode(tokens, skip_special_tokens=True).strip() for tokens in found)
     texts = [text for text in decoded if text]
-    if request.beams:  # other tokens may read the same; of samples the times count
+    if request.beams:  # different tokens may decode to equal texts. Samples keep repetitions
         texts = list(dict.fromkeys(texts))
     texts = texts[: request.n]
     usage = Usage(int(prompt.shape[1]), sum(map(len, found)), seconds=time.perf_counter() - begun)
     if not texts:
-        return Completion("", usage, error="the model wrote nothing")
+        return Completion("", usage, error="the model's reply is empty")
     return Completion(texts[0], usage, others=tuple(texts[1:]))
 
 
@@ -140,7 +140,7 @@ def _sampled(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
     torch.manual_seed(request.seed or 0)
     rows = ids.repeat(request.n, 1)
     read: dict[str, Any] = {}
-    if not local.is_seq2seq:  # the prompt is read once for all samples, less its last token, which begins each of them
+    if not local.is_seq2seq:  # process the prompt once for all samples, except its last token
         read["past_key_values"] = local.model(input_ids=ids[:, :-1], use_cache=True).past_key_values
         read["past_key_values"].batch_repeat_interleave(request.n)
     written = local.model.generate(
@@ -187,14 +187,14 @@ def _searched(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
     kept = frozenset(int(token) for token in found if token is not None)
     most = (
         2 * request.beams.width + len(kept) * request.beams.width
-    )  # a group's own, its ends, and those that cost more
+    )  # continuations, penalised continuations, and end tokens
     first = _next_tokens(state.logits[:1, -1], most)
     hypotheses = diverse_beams(first, advance, request.beams, kept, request.max_tokens)
     return [list(one.tokens) for one in hypotheses]
 
 
 def _next_tokens(logits: Any, most: int) -> NextTokens:
-    """The tokens that are among the `most` likely of any row: what a search may take, computed where the model is."""
+    """Return the tokens among the `most` likely of any row, selected on the model's device."""
     import torch
 
     log_probs = torch.log_softmax(logits.float(), dim=-1)

@@ -1,4 +1,4 @@
-"""Language models in this process: a GGUF file through llama.cpp, a folder through transformers."""
+"""Language models in this process: GGUF files through llama.cpp, folders through transformers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clew.models.protocol import Capabilities, Completion, Request, Usage
 
 @dataclass(frozen=True)
 class GgufModel:
-    """Loads on first use and answers one request after another; log-probabilities are not offered."""
+    """Model in a GGUF file. Loads on first use, answers requests one by one, and has no log-probabilities."""
 
     file: Path
     context_tokens: int = 8192
@@ -31,11 +31,11 @@ class GgufModel:
 
     def __post_init__(self) -> None:
         if not self.file.is_file():
-            raise NotFoundError(f"no file {self.file}: gguf: needs the path of a GGUF file")
+            raise NotFoundError(f"no file {self.file}: pass the path of a GGUF file after gguf:")
 
     @cached_property
     def name(self) -> str:
-        """The file's name and a hash of its size and its first megabyte, which holds names and shapes."""
+        """The file's name with a hash of its size and first megabyte, which contains names and shapes."""
         with self.file.open("rb") as opened:
             begin = opened.read(1 << 20)
         mark = hashlib.sha256(begin + str(self.file.stat().st_size).encode()).hexdigest()[:8]
@@ -43,7 +43,7 @@ class GgufModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """A grammar holds its replies to a schema."""
+        """Capabilities guessed from the name. A grammar enforces schemas."""
         return capabilities_by_name(self.file.stem, self.context_tokens, json_schema=True)
 
     @cached_property
@@ -53,7 +53,7 @@ class GgufModel:
         return Llama(str(self.file), n_ctx=self.context_tokens, n_gpu_layers=-1, seed=0, verbose=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """One after another: a local model gains nothing from two at once."""
+        """Answer requests one by one, since parallel requests are no faster."""
         with self._lock:
             return [self._complete(request) for request in requests]
 
@@ -72,14 +72,14 @@ class GgufModel:
                 **options,
             )
             completion = read_chat_reply(reply)
-        except (ValueError, RuntimeError, ReplyError) as failure:  # a prompt that is too long, a schema it cannot hold
+        except (ValueError, RuntimeError, ReplyError) as failure:  # prompt too long, or schema not supported
             return Completion("", error=f"{self.file.name}: {failure}")
         return replace(completion, usage=replace(completion.usage, seconds=time.perf_counter() - begun))
 
 
 @dataclass(frozen=True)
 class HuggingFaceModel:
-    """Loads on first use; the schema is put into the prompt in words, and held to where llguidance is installed."""
+    """Model in a transformers folder, loaded on first use. Prompts contain the schema, llguidance may enforce it."""
 
     spec: str
     """FOLDER, or FOLDER#file.gguf."""
@@ -88,7 +88,7 @@ class HuggingFaceModel:
 
     def __post_init__(self) -> None:
         if not self._folder.is_dir():
-            raise NotFoundError(f"no folder {self._folder}: hf: needs a folder with a model")
+            raise NotFoundError(f"no folder {self._folder}: pass a folder with a model after hf:")
 
     @property
     def _folder(self) -> Path:
@@ -96,7 +96,7 @@ class HuggingFaceModel:
 
     @cached_property
     def name(self) -> str:
-        """The folder's name and a hash of its files' names and sizes, and of the card of a fine-tuned model."""
+        """The folder's name with a hash of its file names and sizes, and of the card of a fine-tuned model."""
         files = sorted((file.name, file.stat().st_size) for file in self._folder.iterdir() if file.is_file())
         card = self._folder / CARD
         told = card.read_text("utf-8") if card.is_file() else ""
@@ -105,8 +105,8 @@ class HuggingFaceModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Its most likely replies can be searched for by beams."""
-        called = f"{self._folder.resolve().name} {self.spec.partition('#')[2]}"  # either may say how large it is
+        """Capabilities guessed from the name, plus beam search."""
+        called = f"{self._folder.resolve().name} {self.spec.partition('#')[2]}"  # either may state the size
         held = holds_replies_to_schemas()
         known = capabilities_by_name(called, self.context_tokens, logprobs=True, json_schema=held)
         return replace(known, beams=True)
@@ -120,7 +120,7 @@ class HuggingFaceModel:
             raise MissingExtraError(missing.name or "transformers", "train") from missing
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """All requests in batches of like length; those that want several replies one by one."""
+        """Answer requests in batches of similar length, but one by one if they ask for several replies."""
         completions = [Completion("", error="not computed")] * len(requests)
         single = [place for place, request in enumerate(requests) if request.n == 1 and request.beams is None]
         with self._lock:

@@ -1,4 +1,4 @@
-"""The one place that imports onnxruntime: it reports to its maker unless told not to before it is imported."""
+"""The only module that imports onnxruntime, since its telemetry must be disabled before the import."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from clew.core.errors import ModelError
 
 
 def silent_onnxruntime() -> Any:
-    """The package `onnxruntime` with its telemetry off: no device id is written, no host looked up.
+    """Import `onnxruntime` with telemetry disabled, so that it writes no device id and contacts no host.
 
-    `disable_telemetry_events()` would come too late: both happen from the import on.
+    `disable_telemetry_events()` would be too late: the import itself does both.
     """
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
         import onnxruntime
-    except ImportError as error:  # also where there is no memory to map it into
+    except ImportError as error:  # also raised if memory is too short to map the library
         raise ModelError(f"onnxruntime cannot be loaded ({error})") from error
     return onnxruntime
 
 
 def open_session(model: Path) -> Any:
-    """A model ready to run, in the thread that calls it."""
+    """Open a model that runs in the calling thread."""
     onnxruntime = silent_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
         return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its own errors have no class in common
-        raise ModelError(f"{model} is no model that can be run ({error}): get it again") from error
+    except Exception as error:  # its errors have no common base class
+        raise ModelError(f"{model} is not a valid model ({error}): download it again") from error
 
 
 def quantize(exact: Path, small: Path) -> None:
-    """Write an int8 version of a model, its weights scaled per channel."""
+    """Quantize a model to int8, with weights scaled per channel."""
     silent_onnxruntime()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -47,9 +47,9 @@ def quantize(exact: Path, small: Path) -> None:
 
 
 def optimise(model: Path, optimised: Path) -> None:
-    """Write the graph that a session would make of a model, for any processor: it opens in half the time.
+    """Write the optimised graph of a model, for any processor. It opens in half the time.
 
-    A session also notes the newest version of every set of operators, used or not, at which older ones would refuse it.
+    The session also records unused operator sets in their newest versions, which older runtimes reject. Remove them.
     """
     import onnx
 

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible chat endpoint: OpenAI, vLLM, Ollama, llama.cpp, LM Studio, and whatever speaks like them."""
+"""Client for OpenAI-compatible chat endpoints: OpenAI, vLLM, Ollama, llama.cpp, LM Studio and similar servers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     import httpx
 
 JsonMode = Literal["json_schema", "json_object with schema", "json_object", "prompt"]
-"""How a server is told what JSON to write: constrained by the schema, in OpenAI's words or in llama.cpp's; constrained
-to JSON; or only asked to."""
+"""Ways to request JSON: enforce the schema in OpenAI's or llama.cpp's format, enforce any JSON, or ask in the
+prompt."""
 
 
 def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schema") -> dict[str, Any]:
-    """The request as the body of POST /chat/completions."""
+    """Return the body of POST /chat/completions for a request."""
     messages = [{"role": message.role, "content": message.content} for message in request.messages]
     body: dict[str, Any] = {"model": model, "messages": messages, "max_tokens": request.max_tokens}
     body["temperature"] = request.temperature
@@ -59,10 +59,10 @@ def chat_body(request: Request, model: str, *, json_mode: JsonMode = "json_schem
 
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 WRONG_REQUEST = frozenset({400, 422, 500, 501})
-"""What servers answer to a parameter they do not know; some of them say 500."""
+"""Statuses for unknown parameters. Some servers send 500."""
 WRONG_KEY = frozenset({401, 402, 403, 407})
 WRONG_PLACE = frozenset({301, 302, 307, 308, 404, 405, 410})
-"""There is no such model, or nothing at this address."""
+"""Statuses for an unknown model or address."""
 _NO_MODEL = re.compile(r"model_not_found|model\b.{0,80}\b(not found|does not exist|not exist|unknown)", re.I | re.S)
 NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
     "json_schema": "json_object with schema",
@@ -71,27 +71,27 @@ NEXT_JSON_MODE: dict[JsonMode, JsonMode] = {
 }
 _STREAMING = re.compile(r"\b(stream_options|include_usage)\b|\bstream(ing)?\b")
 ROOM_FOR_EVENTS = 8
-"""How many times as long a reply may be that comes in events: hundreds of bytes stand around each of its tokens."""
+"""Factor for the size limit of streamed replies, since each token carries hundreds of bytes of overhead."""
 SHOWN_ERROR = 500
 SHOWN_MODELS = 8
 REPLY_SECONDS = 120.0
 GREETING_SECONDS = 1.7
-"""How long a server may take to say what it offers."""
+"""Seconds to wait for a server's list of models."""
 
 
 @dataclass
 class Refusals:
-    """What this server does not understand, and whether the model thinks: learnt from replies, for later requests."""
+    """Parameters that the server rejects, and whether the model reasons, learnt from replies for later requests."""
 
     json_mode: JsonMode = "json_schema"
     dropped: set[str] = field(default_factory=set)
     renamed_max_tokens: bool = False
     thinks: bool = False
-    """Whether the model thinks before it answers, and needs room for it."""
+    """Whether the model reasons before its answer and needs tokens for it."""
     thinking_tokens: int = room_to_think(8192)
 
     def learn(self, message: str, body: dict[str, Any]) -> bool:
-        """Whether the message names a parameter that can be said otherwise or left out; then it will be."""
+        """Return whether the message names a parameter to rename or drop, and do so in later requests."""
         lowered = message.lower()
         if "stream" in body and (named := _STREAMING.search(lowered)):
             usage_alone = named[1] is not None and "stream_options" in body
@@ -110,12 +110,12 @@ class Refusals:
 
     def _leave_json_mode(self, used: dict[str, Any]) -> bool:
         mode: JsonMode = "json_object with schema" if "schema" in used else used["type"]
-        if self.json_mode == mode:  # otherwise another thread has already learnt it
+        if self.json_mode == mode:  # unless another thread has already changed it
             self.json_mode = NEXT_JSON_MODE[mode]
         return True
 
     def body(self, request: Request, model: str, *, live: bool = False) -> dict[str, Any]:
-        """The request in words this server understands; `live` asks for the reply in events."""
+        """Return the body of a request in a form that the server accepts. `live` requests a streamed reply."""
         body = chat_body(request, model, json_mode=self.json_mode)
         if live:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -128,7 +128,7 @@ class Refusals:
 
 @dataclass(frozen=True)
 class OpenAIChat:
-    """One model behind one base URL; requests go one after another, and `Limited` runs several at once."""
+    """A chat model at a base URL. Sends requests one by one, and `Limited` runs several at once."""
 
     base_url: str
     model: str
@@ -136,23 +136,23 @@ class OpenAIChat:
     price: Price = FREE
     context_tokens: int = 8192
     seconds: float = REPLY_SECONDS
-    """How long one reply may take, however slowly its bytes arrive; most servers are silent until it is there."""
+    """Time limit of a whole reply. Most servers send nothing until it is complete."""
     key_variable: str = "CLEW_MODEL_KEY"
-    """Where the user puts the key."""
+    """Setting for the key, for errors."""
     seconds_left: Callable[[], float] = field(default=lambda: math.inf, repr=False, compare=False)
-    """What the budget leaves."""
+    """Returns the remaining seconds of the budget."""
     max_bytes: int = 4 << 20
-    """Larger replies are given up."""
+    """Maximum size of a reply, in bytes."""
     refusals: Refusals = field(default_factory=Refusals, repr=False, compare=False)
 
     @property
     def name(self) -> str:
-        """The model with its host."""
+        """The model's name with its host."""
         return name_at(self.model, self.base_url)
 
     @property
     def capabilities(self) -> Capabilities:
-        """What its name says."""
+        """Capabilities guessed from the name."""
         return capabilities_by_name(self.model, self.context_tokens)
 
     @cached_property
@@ -161,26 +161,26 @@ class OpenAIChat:
 
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         timeout = httpx.Timeout(self.seconds, connect=min(GREETING_SECONDS, self.seconds), pool=None)
-        secure = self.base_url.startswith("https:")  # loading the certificates takes longer than a local reply
+        secure = self.base_url.startswith("https:")  # loading certificates takes longer than a local reply
         client = httpx.Client(limits=limits, timeout=timeout, verify=secure)
-        weakref.finalize(self, client.close)  # models have no end of their own
+        weakref.finalize(self, client.close)  # models have no close method
         return client
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """One HTTP request after another; failures become completions with an error."""
+        """Send requests one by one. Failures become completions with an error."""
         return [self._complete(request) for request in requests]
 
     def models(self) -> list[str]:
-        """What the server offers; raises ReplyError where it cannot say."""
+        """Return the names of the server's models. Raise ReplyError if it does not list them."""
         try:
             return [str(entry["id"]) for entry in self.get("/models")["data"]]
         except (KeyError, TypeError):
-            raise ReplyError(f"{self.base_url}/models: no list of models") from None
+            raise ReplyError(f"{self.base_url}/models: the reply is not a list of models") from None
 
     def get(self, path: str) -> Any:
-        """The JSON behind a path after the base URL; /../ leads to a server's own API.
+        """Return the JSON at a path below the base URL, or below the host if it starts with /../.
 
-        Raises ReplyError where it is no JSON, and OutageError where nothing answers.
+        Raise ReplyError if the reply is not JSON, and OutageError if the server does not reply.
         """
         import httpx
 
@@ -191,7 +191,7 @@ class OpenAIChat:
             raise ReplyError(self._safe(f"{self.base_url}{path}: {failure}")) from None
 
     def greet(self) -> str | None:
-        """What is wrong with the server, within two seconds; None where it answers, whatever it says."""
+        """Check the server within two seconds. Return the problem, or None if it replies at all."""
         try:
             self._fetch("/models")
         except OutageError as outage:
@@ -203,17 +203,17 @@ class OpenAIChat:
 
         seconds = min(GREETING_SECONDS, self.seconds)
         url = self.base_url.removesuffix("/v1") + path[3:] if path.startswith("/../") else self.base_url + path
-        try:  # bounded from outside as well: looking up a name has no time limit of its own
+        try:  # `within`, since a DNS lookup has no timeout
             return within(seconds, lambda: self._client.get(url, headers=self._headers(), timeout=seconds))
         except (httpx.ReadTimeout, TimeoutError):
-            raise OutageError(f"{self.base_url}: not a word within {seconds:g} seconds") from None
+            raise OutageError(f"{self.base_url}: no reply within {seconds:g} seconds") from None
         except httpx.TransportError as outage:
             raise OutageError(self._outage(outage, seconds)) from None
 
     def _complete(self, request: Request) -> Completion:
         begun = time.perf_counter()
         tell = unchecked.listener() if not request.top_logprobs else None
-        for _ in range(8):  # each turn but the last taught us something
+        for _ in range(8):  # each rejection may teach us a parameter
             body = self.refusals.body(request, self.model, live=tell is not None)
             completion, refused = self._post(request, body, tell if "stream" in body else None)
             if completion.thought and not self.refusals.thinks:
@@ -230,9 +230,9 @@ class OpenAIChat:
     def _post(
         self, request: Request, body: dict[str, Any], tell: Callable[[str], None] | None
     ) -> tuple[Completion, str | None]:
-        """A completion, and the server's words where it may have called the request itself wrong.
+        """Return a completion, and the server's message if the request itself may be invalid.
 
-        Who is to be told of the reply while it is written gets it without the key.
+        `tell` gets the text so far, without the key.
         """
         import httpx
 
@@ -255,7 +255,7 @@ class OpenAIChat:
             if self.seconds_left() <= 0:
                 return Completion("", error="the budget of seconds ran out before a reply came", failure="budget"), None
             return Completion("", error=self._outage(outage, seconds), failure="outage"), None
-        except httpx.TransportError as broken:  # such as a connection that was kept and that the server has closed
+        except httpx.TransportError as broken:  # such as a keep-alive connection closed by the server
             return Completion("", error=self._outage(broken, seconds), retry_after=0.0), None
         except (httpx.HTTPError, httpx.InvalidURL) as wrong:
             return Completion("", error=self._safe(f"{self.base_url}: {wrong}")), None
@@ -263,7 +263,7 @@ class OpenAIChat:
     def _exchange(
         self, body: dict[str, Any], headers: dict[str, str], seconds: float, live: StreamedReply | None
     ) -> tuple[httpx.Response, bytes | None]:
-        """The reply with its content; None in place of one that is too long, and no content of one in events."""
+        """Return the reply and its content: None if it is too long, and empty if it came in events."""
         import httpx
 
         deadline = time.monotonic() + seconds
@@ -280,7 +280,7 @@ class OpenAIChat:
                 in_events = live is not None and live.has_events
                 if received > self.max_bytes * (ROOM_FOR_EVENTS if in_events else 1):
                     return reply, None
-                if live is not None and live.is_over:  # a server may leave the connection open behind its last word
+                if live is not None and live.is_over:  # a server may leave the connection open
                     return reply, b""
                 if not in_events:
                     content += piece
@@ -305,14 +305,14 @@ class OpenAIChat:
 
     def _wrong_key(self) -> str:
         if self.key is NO_KEY:
-            return f"{self.base_url} wants a key: set {self.key_variable}"
-        return f"{self.base_url} does not take the key in {self.key.source or self.key_variable} for {self.model}"
+            return f"{self.base_url} requires a key: set {self.key_variable}"
+        return f"{self.base_url} rejects the key in {self.key.source or self.key_variable} for {self.model}"
 
     def _wrong_place(self) -> str:
         try:
             offered = self.models()
         except ModelError:
-            return f"{self.base_url} is no such address or has no model {self.model!r}; most addresses end in /v1"
+            return f"{self.base_url} is a wrong address or has no model {self.model!r}; most addresses end in /v1"
         if self.model in offered:
             return f"{self.base_url} lists {self.model!r}, but does not serve it as a chat model"
         shown = ", ".join(offered[:SHOWN_MODELS]) or "none"
@@ -327,7 +327,7 @@ class OpenAIChat:
         elif isinstance(outage, httpx.TimeoutException | TimeoutError):
             what = f"no reply within {seconds:.3g} seconds"
             if seconds == self.seconds:
-                what += "; CLEW_MODEL_SECONDS sets how long one may take"
+                what += "; CLEW_MODEL_SECONDS sets the limit"
         else:
             what = re.sub(r"^\[Errno -?\d+\] ", "", str(outage)) or type(outage).__name__
         return self._safe(f"{self.base_url}: {what}")
@@ -336,12 +336,12 @@ class OpenAIChat:
         return {} if self.key is NO_KEY else {"Authorization": f"Bearer {self.key.reveal()}"}
 
     def _safe(self, message: str) -> str:
-        """A message without the key, which some servers repeat."""
+        """Hide the key in a message, since some servers repeat it."""
         return self.key.hide_in(message)
 
 
 def _retry_after(reply: httpx.Response) -> float:
-    """Seconds from the Retry-After header, given as a number or a date; 0 where there is none."""
+    """Return the seconds of the Retry-After header, given as a number or a date, or 0 without it."""
     value = reply.headers.get("retry-after", "")
     try:
         return max(0.0, float(value))

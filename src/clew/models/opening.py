@@ -1,13 +1,13 @@
-"""From a spec on the command line to a model with its wrappers: the one table of kinds of models.
+"""Opening of language models with their wrappers, by a spec from the command line.
 
 none                            no model (the default)
 openai:gpt-4o-mini              OpenAI's API, key in OPENAI_API_KEY
-ollama:qwen3                    a model of Ollama on this machine, or where OLLAMA_HOST says; ollama: is its first one
-lmstudio:NAME                   a model of LM Studio on this machine; lmstudio: is its first one
+ollama:qwen3                    a model of Ollama on this machine or at OLLAMA_HOST. ollama: is its first model
+lmstudio:NAME                   a model of LM Studio on this machine. lmstudio: is its first model
 http://127.0.0.1:8080/v1#qwen   any OpenAI-compatible endpoint, model name after the #
 gguf:/path/file.gguf            a local file through llama.cpp (extra `local`)
 hf:FOLDER                       a folder for the transformers library (torch and transformers installed)
-batch:DIR                       collects requests in a folder and reads replies from it; batch:DIR#NAME names the model
+batch:DIR                       collects requests in a folder and reads replies from it. batch:DIR#NAME names the model
 scripted:FILE                   replies from a file, for tests and trials
 NAME                            a model named in the configuration file
 """
@@ -39,7 +39,7 @@ from clew.models.settings import NO_KEY, OPENAI_URL, PORTS, START, NamedModel, S
 from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
 
 DETECTION_SECONDS = 0.5
-"""How long Ollama and LM Studio may take to say that they are there."""
+"""Seconds to wait for a reply when detecting Ollama and LM Studio."""
 EXPECTED = (
     "none, openai:NAME, ollama:NAME, lmstudio:NAME, http://HOST/v1#NAME, gguf:FILE, hf:FOLDER, batch:DIR, "
     "scripted:FILE or a name from the configuration file"
@@ -48,16 +48,16 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class Adapter:
-    """A bare model and how it likes to be called."""
+    """A model without wrappers, and the settings for its wrappers."""
 
     model: LanguageModel
     concurrency: int = 1
     batch: int = 1
     price: Price = FREE
     remote: bool = False
-    """Whether somebody may send a bill."""
+    """Whether the model may cost money."""
     context_tokens: int | None = None
-    """Where it is configured or listed; otherwise a server is asked."""
+    """Configured or listed context length. None means to ask the server."""
 
 
 def open_model(
@@ -67,9 +67,9 @@ def open_model(
     cache: bool = True,
     settings: Settings | None = None,
 ) -> LanguageModel | None:
-    """The model a spec names, traced, cached, budgeted, limited, given up where it is down; None for `none`.
+    """Open the model of a spec with all wrappers, or return None for `none`.
 
-    Keep the `ledger` to see afterwards what was spent and whether the budget cut anything short.
+    Pass a `ledger` to read the cost afterwards, and whether the budget cut anything short.
     """
     if spec is None or spec.strip() in ("", "none"):
         return None
@@ -79,10 +79,10 @@ def open_model(
     ledger = ledger or Ledger()
     if ledger.budget.dollars is not None and adapter.remote and adapter.price == FREE:
         raise InputError(
-            f"a budget in dollars, but no price for {named.spec!r}: add it to {settings.price_file} "
+            f"no price for {named.spec!r}, but a budget in dollars: add the price to {settings.price_file} "
             "(in the form of clew/models/prices.toml), or give the budget in tokens or calls"
         )
-    if named.spec.startswith("batch:"):  # its folder is cache and queue at once
+    if named.spec.startswith("batch:"):  # its folder is both cache and queue
         return Traced(adapter.model)
 
     def limited(model: LanguageModel) -> LanguageModel:
@@ -111,7 +111,7 @@ def _memory(settings: Settings) -> Memory:
 
 
 def open_estimating(spec: str, *, settings: Settings | None = None) -> EstimatingModel:
-    """A stand-in for the model a spec names that counts what a run would ask and pay."""
+    """Open a substitute for a model that estimates the requests and cost of a run."""
     settings = settings or Settings.load()
     adapter = open_adapter(settings.models.get(spec, NamedModel(spec)), settings)
     store = settings.cache_folder / "replies.sqlite"
@@ -124,7 +124,7 @@ def open_estimating(spec: str, *, settings: Settings | None = None) -> Estimatin
 
 
 def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
-    """The bare model of a spec."""
+    """Open the model of a spec without wrappers."""
     for prefix, opened in _KINDS.items():
         if named.spec.startswith(prefix):
             return opened(named, settings)
@@ -132,7 +132,7 @@ def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
 
 
 def _known(adapter: Adapter, settings: Settings) -> Capabilities:
-    """What a model can do, without asking it anything."""
+    """Return the known capabilities of a model without any request."""
     if isinstance(adapter.model, OpenAIChat):
         return remembered(adapter.model, _memory(settings), adapter.context_tokens)
     return adapter.model.capabilities
@@ -147,17 +147,15 @@ def _http(named: NamedModel, settings: Settings) -> Adapter:
     base_url, _, model = named.spec.partition("#")
     parts = urlsplit(base_url)
     if not parts.hostname or not model:
-        raise InputError(
-            f"{named.spec!r}: expected a URL and, after #, the model's name: http://127.0.0.1:8080/v1#qwen"
-        )
+        raise InputError(f"{named.spec!r}: expected URL#MODEL, such as http://127.0.0.1:8080/v1#qwen")
     if parts.username or parts.password:
-        raise InputError("a URL with a user name or password in it: put the key into CLEW_MODEL_KEY instead")
+        raise InputError("the URL contains a user name or password: set CLEW_MODEL_KEY instead")
     key, remote = settings.endpoint_key(base_url), not _is_local(parts.hostname)
     return _chat(base_url.rstrip("/"), model, key, named, settings, remote=remote)
 
 
 def _local_server(named: NamedModel, settings: Settings) -> Adapter:
-    """A model of Ollama or LM Studio; the first one where none is named."""
+    """Open a model of Ollama or LM Studio, by default its first model."""
     kind, _, model = named.spec.partition(":")
     url = settings.local_urls[kind]
     if not model:
@@ -171,7 +169,7 @@ def _first_model(kind: str, url: str, settings: Settings) -> str:
     except ModelError as failure:
         raise ModelError(f"{failure}: start it with {START[kind]}, or name another model (`clew models`)") from None
     if not offered:
-        raise ModelError(f"{url} has no model that chats: add one, such as `ollama pull qwen3`")
+        raise ModelError(f"{url} has no chat model: add one, for example with `ollama pull qwen3`")
     return offered[0]
 
 
@@ -236,7 +234,7 @@ _KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What was found out about a model without spending anything."""
+    """Availability of a model, detected at no cost."""
 
     name: str
     spec: str
@@ -244,11 +242,11 @@ class Probe:
     detail: str
     seconds: float = 0.0
     capabilities: Capabilities | None = None
-    """As far as they are known; None where the model is not ready."""
+    """Known capabilities. None if the model is not ready."""
 
 
 def configured(settings: Settings) -> dict[str, NamedModel]:
-    """The models the user has named, OpenAI's where its key is there, and what Ollama and LM Studio have here."""
+    """Return the user's named models, OpenAI's default model if its key is set, and models of Ollama and LM Studio."""
     models = dict(settings.models)
     if settings.openai_key() is not NO_KEY:
         models.setdefault("openai:gpt-4o-mini", NamedModel("openai:gpt-4o-mini"))
@@ -258,7 +256,7 @@ def configured(settings: Settings) -> dict[str, NamedModel]:
 
 
 def detected(kind: str, settings: Settings) -> list[str]:
-    """The models of Ollama or LM Studio where it runs: on loopback, or where its variable says."""
+    """Return the models of Ollama or LM Studio, or an empty list if it does not run."""
     url = settings.local_urls[kind]
     try:
         offered = OpenAIChat(url, "", settings.local_key(url), seconds=DETECTION_SECONDS).models()
@@ -268,9 +266,9 @@ def detected(kind: str, settings: Settings) -> list[str]:
 
 
 def probe(name: str, named: NamedModel, settings: Settings, *, try_out: bool = False) -> Probe:
-    """Ask a server which models it has; look for the files and packages of a local model.
+    """Check whether a server has the model, or whether the files and packages of a local model exist.
 
-    `try_out` also finds out what the model can do, which costs one short request.
+    `try_out` also detects the capabilities, at the cost of one short request.
     """
     begun = time.perf_counter()
     known = None

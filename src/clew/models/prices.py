@@ -1,4 +1,4 @@
-"""What models cost: prices, and what a run would spend."""
+"""Model prices, and estimates of the cost of a run."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from clew.models.tokens import count_request_tokens, count_tokens
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Dollars per million tokens, and the length of the model's context where it is known."""
+    """Dollars per million tokens, and the context length if known."""
 
     input: float = 0.0
     output: float = 0.0
     context: int | None = None
 
     def dollars(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What these tokens cost."""
+        """Return the cost of these tokens."""
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def discounted(self, share: float) -> Price:
-        """The price times a share."""
+        """Return the price multiplied by `share`."""
         return Price(self.input * share, self.output * share, self.context)
 
 
@@ -59,16 +59,16 @@ class PriceTable:
 
     @classmethod
     def load(cls, own: Path | None = None) -> PriceTable:
-        """The shipped table, overridden by the user's where there is one."""
+        """Load the bundled table, and override it with the user's table if that exists."""
         shipped = Path(__file__).with_name("prices.toml")
         there = [shipped] if own is None or not own.is_file() else [shipped, own]
-        files = [read_toml(file, _File, "no price table") for file in there]
+        files = [read_toml(file, _File, "not a price table") for file in there]
         rows = {name: Price(**row.model_dump()) for file in files for name, row in file.models.items()}
         discounts = [file.batch_discount for file in files if file.batch_discount is not None]
         return cls(rows, discounts[-1] if discounts else 1.0)
 
     def of(self, model: str) -> Price:
-        """The price of a model or of the undated model it is a version of; FREE where none is listed."""
+        """Return the price of a model or of its undated version, or FREE if it is not listed."""
         if model in self.rows:
             return self.rows[model]
         stems = [name for name in self.rows if model.startswith(f"{name}-") and model[len(name) + 1 :][:1].isdigit()]
@@ -80,18 +80,18 @@ TYPICAL_WORDS = "a few words as a typical reply"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls a run would make, with their tokens and price; a guess, as replies decide what is asked next."""
+    """Estimated calls, tokens and cost of a run. A guess, since replies decide about further calls."""
 
     calls: int = 0
     cached: int = 0
-    """Calls whose reply is known already and costs nothing."""
+    """Calls with a cached reply, which are free."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     dollars: float | None = 0.0
-    """None where the price is unknown."""
+    """None if the price is unknown."""
 
     def in_words(self) -> str:
-        """One line for people."""
+        """Format as one line."""
         known = f", {self.cached:,} of them known already" if self.cached else ""
         tokens = f"about {self.prompt_tokens:,} prompt and {self.completion_tokens:,} reply tokens"
         price = "its price is unknown: add it to prices.toml" if self.dollars is None else f"${self.dollars:.4f}"
@@ -100,11 +100,11 @@ class Estimate:
 
 @dataclass
 class EstimatingModel:
-    """Stands in for a model: replies from the cache where known, elsewhere typical ones that follow the schema."""
+    """Substitute for a model that replies from the cache, or else with typical values that follow the schema."""
 
     name: str
     price: Price | None = FREE
-    """None where it is unknown."""
+    """None if the price is unknown."""
     capabilities: Capabilities = field(default_factory=Capabilities)
     store: ReplyStore | None = None
     _usages: dict[str, Usage] = field(default_factory=dict, repr=False)
@@ -112,11 +112,11 @@ class EstimatingModel:
 
     @property
     def context_tokens(self) -> int:
-        """As far as it is known without asking."""
+        """Context length as known without asking the server."""
         return self.capabilities.context_tokens
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Replies that cost nothing; equal requests count once, as the cache would have it."""
+        """Return free replies. Equal requests count once, as with the cache."""
         keys = [digest(request, self.name) for request in requests]
         known = self.store.get(keys) if self.store is not None else {}
         completions = [
@@ -127,7 +127,7 @@ class EstimatingModel:
         return completions
 
     def estimate(self) -> Estimate:
-        """The sum over all different requests so far."""
+        """Sum up all distinct requests so far."""
         with self._lock:
             usages = list(self._usages.values())
         fresh = [usage for usage in usages if not usage.cached]
@@ -146,7 +146,7 @@ class EstimatingModel:
 
 
 def example(schema: Mapping[str, Any]) -> Any:
-    """A small value that follows a JSON schema of the kinds that prompts use."""
+    """Return a small value that follows a JSON schema, for the schema features used in prompts."""
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):

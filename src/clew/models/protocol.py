@@ -1,4 +1,4 @@
-"""Language models and embedders as every layer above sees them."""
+"""Protocols of language models and embedders."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """Diverse beam search (Vijayakumar et al. 2018): beams in groups, each kept from the words of the groups before."""
+    """Diverse beam search (Vijayakumar et al. 2018). Each group of beams avoids the tokens of earlier groups."""
 
     width: int = 20
     groups: int = 1
     penalty: float = 0.0
-    """What a token costs for every beam of an earlier group that has just taken it."""
+    """Penalty of a token for each beam of an earlier group that has just taken it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A whole request: everything that decides the reply, so that it can serve as a cache key."""
+    """A request with everything that determines the reply, so that it can serve as a cache key."""
 
     messages: tuple[Message, ...]
     max_tokens: int = 512
     temperature: float = 0.0
     schema: Mapping[str, Any] | None = None
-    """A JSON schema the reply must follow, where the model can be constrained."""
+    """JSON schema that the reply must follow, if the model supports it."""
     stop: tuple[str, ...] = ()
     seed: int | None = 0
     top_logprobs: int = 0
-    """How many alternatives of each reply token to report with their log-probabilities, where the model can."""
+    """Number of alternatives to report for each reply token with log-probabilities, if the model supports it."""
     n: int = 1
-    """How many replies are wanted; the first is the text of the completion, the rest are its others."""
+    """Number of replies. The first reply becomes `text` of the completion, further replies become `others`."""
     beams: Beams | None = None
-    """How to search for the most likely replies, where the model can."""
+    """Beam search for the most likely replies, if the model supports it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a completion consumed."""
+    """Resources used by a completion."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -64,111 +64,111 @@ class Usage:
 
 
 Alternatives = Mapping[str, float]
-"""What could have stood at one place of a reply: token → log-probability."""
+"""Alternatives for one token of a reply: token → log-probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A reply; where the request failed, `error` says why and `text` is empty."""
+    """A reply. If the request failed, `error` contains the reason and `text` is empty."""
 
     text: str
     usage: Usage = Usage()
     error: str | None = None
     failure: Failure | None = None
-    """What kind of failure it was, where there is a remedy for its kind."""
+    """Kind of failure, if the kind has a remedy."""
     retry_after: float | None = None
-    """Seconds after which asking again may help; None where it never will, or nothing failed."""
+    """Seconds after which a retry may help. None if a retry is useless or the request succeeded."""
     cut: bool = False
-    """Whether the reply reached `max_tokens` before its end."""
+    """Whether the reply was cut off at `max_tokens`."""
     thought: bool = False
-    """Whether the model thought before it answered; its thoughts are not part of the text."""
+    """Whether the model reasoned before its answer. The text does not contain the reasoning."""
     logprobs: tuple[Alternatives, ...] = ()
-    """For each token of the reply its alternatives, where the request asked for them and the model has them."""
+    """Alternatives of each reply token, if requested and supported."""
     others: tuple[str, ...] = ()
-    """Further replies where the request wants several, best first; a server may give fewer than were asked for."""
+    """Further replies, best first, if the request asks for several. A server may send fewer."""
 
     def __post_init__(self) -> None:
-        """Whoever made the reply: halves of surrogate pairs, which no parser takes, are replaced here."""
+        """Replace lone surrogates, which parsers reject."""
         object.__setattr__(self, "text", whole_text(self.text))
         object.__setattr__(self, "others", tuple(map(whole_text, self.others)))
 
 
 Size = Literal["small", "medium", "large", "unknown"]
-"""Below 7 billion parameters, below 30 billion, more."""
+"""Size class: below 7 billion parameters, below 30 billion, or more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do, as far as it was found out; by default what any model can."""
+    """Capabilities of a model. The defaults are safe for any model."""
 
     context_tokens: int = 8192
     json_schema: bool = False
-    """Whether replies keep to the schema of a request because the server makes them."""
+    """Whether the server enforces the schema of a request."""
     logprobs: bool = False
     reasoning: bool = False
-    """Whether it thinks before it answers."""
+    """Whether the model reasons before its answer."""
     beams: bool = False
-    """Whether it can search for its most likely replies by beams."""
+    """Whether the model supports beam search."""
     size: Size = "unknown"
 
 
 class LanguageModel(Protocol):
-    """Batch in, same order out; one failed request never spoils the others."""
+    """A model that answers batches of requests in order. A failed request does not affect the other requests."""
 
     @property
     def name(self) -> str:
-        """What identifies the model in caches, traces and reports."""
+        """Identifier of the model in caches, traces and reports."""
         ...
 
     @property
     def context_tokens(self) -> int:
-        """How many tokens a prompt and its reply may have together."""
+        """Maximum tokens of a prompt and its reply together."""
         ...
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; reading this may ask the model one short question, once."""
+        """Capabilities. The first access may send one short request."""
         ...
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Answer every request; raises only `PendingError`, where replies come later, and `AccessError`."""
+        """Answer every request. Raise only `PendingError`, if replies come later, and `AccessError`."""
         ...
 
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A model that hands out each completion as soon as it has it, with the position of its request."""
+    """A model that yields each completion when it is ready, with the index of its request."""
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """Every request's completion once, in any order; requests are drawn only when there is room for them."""
+        """Yield one completion per request, in any order. Take a request only when there is capacity for it."""
         ...
 
 
 def each(model: LanguageModel, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-    """Completions as they come where the model can, and all at the end where it cannot."""
+    """Yield completions as they finish if the model supports it, else all at the end."""
     if isinstance(model, Streaming):
         return model.each(requests)
     return iter(enumerate(model.complete(list(requests))))
 
 
 def in_order(completions: Iterable[tuple[int, Completion]]) -> list[Completion]:
-    """Completions by the position of their request."""
+    """Sort completions by the index of their request."""
     return [completion for _, completion in sorted(completions, key=lambda pair: pair[0])]
 
 
 class Embedder(Protocol):
-    """Texts in, unit vectors out, in the same order."""
+    """A model that turns texts into unit vectors, in the same order."""
 
     @property
     def name(self) -> str:
-        """What identifies the embedder; vectors of two names never mix."""
+        """Identifier of the embedder. Vectors of different embedders are not comparable."""
         ...
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """Length of a vector."""
         ...
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text."""
+        """Return one unit vector per text."""
         ...

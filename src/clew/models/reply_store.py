@@ -1,4 +1,4 @@
-"""Replies on disk by content: what was asked of which model, and what it said."""
+"""Persistent cache of model replies, keyed by the content of the request."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from clew.models.protocol import Completion, Request, Usage
 
 
 def canonical(request: Request, model: str) -> str:
-    """The whole request and the model's name as JSON with sorted keys: equal exactly where the replies must be."""
+    """Return the request and the model's name as JSON with sorted keys. Equal texts mean equal replies."""
     fields: dict[str, Any] = asdict(request)
-    if request.n == 1 and request.beams is None:  # as requests were before there were several replies to one
+    if request.n == 1 and request.beams is None:  # keeps the keys of older caches valid
         del fields["n"], fields["beams"]
     return json.dumps({"model": model, **fields}, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def digest(request: Request, model: str) -> str:
-    """The SHA-256 of the canonical form, as hexadecimal digits."""
+    """Return the SHA-256 digest of the canonical form, in hexadecimal digits."""
     return hashlib.sha256(canonical(request, model).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class ReplyStore:
-    """Completions by key; a reply is on disk as soon as `put` returns, so a killed run loses nothing it paid for."""
+    """Completions by key. `put` returns after the reply is on disk, so a killed run keeps all paid replies."""
 
     def __init__(self, file: Path, *, cap: int = DEFAULT_CAP) -> None:
-        """Open or make the file; a broken one is refused, never overwritten."""
+        """Open or create the file. Raise StorageError if it is broken."""
         self._kept = KeptTexts(file, cap=cap)
 
     def get(self, keys: Sequence[str]) -> dict[str, Completion]:
-        """The stored completions among these keys, marked as cached."""
+        """Return the stored completions for these keys, marked as cached."""
         found = {key: _decode(value) for key, value in self._kept.get(keys).items()}
         return {key: completion for key, completion in found.items() if completion is not None}
 
     def put(self, key: str, completion: Completion) -> None:
-        """Keep a completion; the first one stored under a key stays."""
+        """Store a completion, unless the key has one already."""
         self._kept.put(key, _encode(completion))
 
     def __len__(self) -> int:
@@ -57,7 +57,7 @@ def _encode(completion: Completion) -> str:
 
 
 def _decode(value: str) -> Completion | None:
-    """What `_encode` wrote; None where somebody else has written it."""
+    """Decode a stored completion. Return None if it is invalid."""
     try:
         fields = parse_json(value)
         usage = Usage(**{**fields["usage"], "cached": True})

@@ -1,4 +1,4 @@
-"""Models that say what they were told to say: for tests, for trying out a pipeline, and as `scripted:FILE`."""
+"""Models with scripted replies, for tests and trials, and as `scripted:FILE`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.models.tokens import count_request_tokens, count_tokens
 
 @dataclass
 class ScriptedModel:
-    """Answers through a function of the request and remembers what it was asked; a reply of None is an error."""
+    """Model that replies through a function and records the requests. A reply of None is an error."""
 
     reply: Callable[[Request], str | None]
     name: str = "scripted"
@@ -26,20 +26,20 @@ class ScriptedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What its name says."""
+        """Capabilities guessed from the name."""
         return capabilities_by_name(self.name, self.context_tokens)
 
     @classmethod
     def saying(cls, *replies: str) -> ScriptedModel:
-        """Says these one after another and then goes on with the last."""
+        """Return a model that gives these replies in order, and then repeats the last reply."""
         left = list(replies)
         return cls(lambda _: left.pop(0) if len(left) > 1 else left[0])
 
     @classmethod
     def load(cls, file: Path) -> ScriptedModel:
-        """Rules from JSON lines `{"contains": "…", "reply": …}`: the first that occurs in the last message answers.
+        """Load rules from JSON lines `{"contains": "…", "reply": …}`. The first rule found in the last message applies.
 
-        A reply that is no string is sent as JSON; a rule without `contains` always matches.
+        A reply other than a string is sent as JSON. A rule without `contains` always matches.
         """
         rules = _read_rules(file)
 
@@ -50,7 +50,7 @@ class ScriptedModel:
         return cls(reply, name=f"scripted:{file.name}")
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """The scripted replies, with estimated token counts."""
+        """Return the scripted replies, with estimated token counts."""
         self.asked.extend(requests)
         return [self._one(request) for request in requests]
 

@@ -1,18 +1,18 @@
-"""The one place that reads the environment and the user's configuration file, and the only one that sees keys.
+"""Settings from the environment and the user's configuration file. The only module that reads keys.
 
-OPENAI_API_KEY     the key for `openai:` models, sent to OpenAI (or OPENAI_BASE_URL) and nowhere else
+OPENAI_API_KEY     key for `openai:` models, sent only to OpenAI (or OPENAI_BASE_URL)
 OPENAI_BASE_URL    another server for `openai:` models
-CLEW_MODEL_KEY     the key for `--model http…#NAME`
-CLEW_MODEL_SECONDS how long one reply may take, default 120; `seconds` of a named model goes first
-OLLAMA_HOST        where Ollama listens, default 127.0.0.1:11434; LMSTUDIO_HOST likewise, default 127.0.0.1:1234
-CLEW_EMBEDDER      an embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
-CLEW_EMBEDDER_KEY  the key for `--embedder http…#NAME`
-CLEW_VECTORS       where vectors are kept instead of each base's folder: `qdrant+http://HOST:6333`
-NEO4J_USERNAME     who asks a graph database at `bolt://…` or `neo4j://…`, default neo4j; NEO4J_PASSWORD proves it
-CLEW_CONFIG        the configuration file, default ~/.config/clew/config.toml
-CLEW_CACHE         the folder of the reply cache, default ~/.cache/clew
+CLEW_MODEL_KEY     key for `--model http…#NAME`
+CLEW_MODEL_SECONDS time limit of a reply, default 120. `seconds` of a named model overrides it
+OLLAMA_HOST        address of Ollama, default 127.0.0.1:11434. LMSTUDIO_HOST: of LM Studio, default 127.0.0.1:1234
+CLEW_EMBEDDER      embedder that bases may use: `openai:NAME`, `http…#NAME` or a folder
+CLEW_EMBEDDER_KEY  key for `--embedder http…#NAME`
+CLEW_VECTORS       vector store to use instead of each base's folder: `qdrant+http://HOST:6333`
+NEO4J_USERNAME     user of a graph database at `bolt://…` or `neo4j://…`, default neo4j, with NEO4J_PASSWORD
+CLEW_CONFIG        configuration file, default ~/.config/clew/config.toml
+CLEW_CACHE         folder of the reply cache, default ~/.cache/clew
 
-The configuration file may hold keys, and is refused where others than its owner can read it:
+The configuration file may contain keys. Then only its owner may be able to read it:
 
     embedders = ["openai:text-embedding-3-small", "http://127.0.0.1:8080/v1#nomic"]     # that bases may use
     [keys]
@@ -23,7 +23,7 @@ The configuration file may hold keys, and is refused where others than its owner
     spec = "https://models.example.org/v1#qwen"
     context_tokens = 32768
     concurrency = 16
-    seconds = 900          # how long one reply may take
+    seconds = 900          # time limit of a reply
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 @final
 class Secret:
-    """A key: shows as dots wherever it is printed, logged, compared or traced."""
+    """A key that prints as dots in logs, traces and errors."""
 
     __slots__ = ("_text", "source")
 
     def __init__(self, text: str, source: str = "") -> None:
         self._text = text
         self.source = source
-        """Where it was found, for errors."""
+        """Origin of the key, for errors."""
 
     def reveal(self) -> str:
-        """The key itself; only to be put into a request."""
+        """Return the key, only for use in a request."""
         return self._text
 
     def hide_in(self, message: str) -> str:
-        """The message with dots in place of the key."""
+        """Replace the key in a message by dots."""
         return message.replace(self._text, "•••") if self._text else message
 
     def hide_in_part(self, text: str) -> str:
-        """The same of a text that is still being written: what may be the beginning of the key is held back."""
+        """Replace the key in a partial text by dots, and hold back a suffix that may be the start of the key."""
         hidden = self.hide_in(text)
         begun = (size for size in range(min(len(self._text), len(hidden)), 0, -1) if hidden.endswith(self._text[:size]))
         return hidden[: len(hidden) - next(begun, 0)]
@@ -78,7 +78,7 @@ NO_KEY = Secret("")
 
 @dataclass(frozen=True, slots=True)
 class NamedModel:
-    """A model the user has given a name, with what cannot be seen from its spec."""
+    """A model named by the user, with settings that its spec does not contain."""
 
     spec: str
     context_tokens: int | None = None
@@ -89,20 +89,20 @@ class NamedModel:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the environment and the configuration file say about models."""
+    """Model settings from the environment and the configuration file."""
 
     models: Mapping[str, NamedModel] = field(default_factory=dict)
     openai_url: str = OPENAI_URL
     reply_seconds: float = 120.0
     local_urls: Mapping[str, str] = field(default_factory=lambda: addresses({}))
-    """Where Ollama and LM Studio listen."""
+    """Base URLs of Ollama and LM Studio."""
     cache_folder: Path = Path()
     config_file: Path = Path()
     _keys: Mapping[str, Secret] = field(default_factory=dict, repr=False)
     embedders: frozenset[str] = frozenset()
-    """Embedders that the user lets bases use; a base alone can name none but those that ship."""
+    """Embedders that the user allows bases to use, in addition to the bundled embedders."""
     vectors: str = ""
-    """The address of a store of vectors; empty where they lie with each base."""
+    """Address of a vector store. Empty if each base stores its vectors."""
     _endpoint_key: Secret = field(default=NO_KEY, repr=False)
     _embedder_key: Secret = field(default=NO_KEY, repr=False)
     graph_user: str = "neo4j"
@@ -110,7 +110,7 @@ class Settings:
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Read them now; a configuration file that is wrong, or that others can read, is refused."""
+        """Load the settings. Raise SourceError if the file is invalid, or contains keys and other users can read it."""
         given = os.environ if environment is None else environment
         home = Path(given.get("HOME") or Path.home())
         config = Path(given.get("XDG_CONFIG_HOME") or home / ".config") / "clew" / "config.toml"
@@ -120,7 +120,7 @@ class Settings:
         keys: dict[str, Secret] = {}
         embedders: list[str] = []
         if config.is_file():
-            from clew.models.config_file import read_config  # pydantic takes longer than many questions
+            from clew.models.config_file import read_config  # importing pydantic is slow
 
             file = read_config(config)
             models = {name: NamedModel(**row.model_dump()) for name, row in file.models.items()}
@@ -146,29 +146,29 @@ class Settings:
 
     @property
     def price_file(self) -> Path:
-        """The user's own prices, which need not exist."""
+        """The user's price table, which may be missing."""
         return self.config_file.with_name("prices.toml")
 
     def openai_key(self) -> Secret:
-        """The key for `openai:` models."""
+        """Return the key for `openai:` models."""
         return self._keys.get("openai", NO_KEY)
 
     def endpoint_key(self, base_url: str) -> Secret:
-        """The key for a server of models: the one filed under its URL or host, else CLEW_MODEL_KEY; never OpenAI's."""
+        """Return the key stored under the model server's URL or host, else CLEW_MODEL_KEY, but not OpenAI's key."""
         return self._filed_key(base_url) or self._endpoint_key
 
     def local_key(self, base_url: str) -> Secret:
-        """The key filed under the URL or host of Ollama or LM Studio: they want none, and get no other server's."""
+        """Return the key stored under the URL or host of Ollama or LM Studio, which usually need none."""
         return self._filed_key(base_url) or NO_KEY
 
     def embedder_key(self, base_url: str) -> Secret:
-        """The key for a server of vectors: the one filed under its URL or host, or else CLEW_EMBEDDER_KEY."""
+        """Return the key stored under the embedding server's URL or host, else CLEW_EMBEDDER_KEY."""
         return self._filed_key(base_url) or self._embedder_key
 
     def with_login(self, address: str) -> str:
-        """The address of a graph database with who asks and the password, which is not to be shown.
+        """Return the address of a graph database with user and password. Do not display the result.
 
-        An address that has a password keeps it; otherwise the one filed under it goes before NEO4J_PASSWORD.
+        A password in the address takes precedence, then the password stored under the address, then NEO4J_PASSWORD.
         """
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
@@ -203,23 +203,23 @@ def _seconds(environment: Mapping[str, str], name: str) -> float:
 PORTS = {"ollama": 11434, "lmstudio": 1234}
 HOSTS = {"ollama": "OLLAMA_HOST", "lmstudio": "LMSTUDIO_HOST"}
 START = {"ollama": "`ollama serve`", "lmstudio": "`lms server start`"}
-"""How each is started."""
-_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - compared, never listened on
+"""Command that starts each server."""
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - compared, not bound
 
 
 def addresses(environment: Mapping[str, str]) -> dict[str, str]:
-    """The base URL of each, on loopback unless the environment names a host."""
+    """Return the base URL of each local server, on loopback unless the environment names a host."""
     return {name: base_url(environment.get(HOSTS[name], "").strip(), port) for name, port in PORTS.items()}
 
 
 def base_url(host: str, port: int) -> str:
-    """`HOST`, `HOST:PORT`, `:PORT` or a URL, as Ollama understands it; an address to listen on means this machine."""
+    """Build a base URL from `HOST`, `HOST:PORT`, `:PORT` or a URL, as Ollama does. 0.0.0.0 and :: mean loopback."""
     try:
         parts = urlsplit(host if "://" in host else f"http://{host}")
         name = _ANY.get(parts.hostname or "", parts.hostname or "")
         secure = parts.scheme == "https"
         number = parts.port or (443 if secure and "://" in host else port)
     except ValueError as wrong:
-        raise InputError(f"{host!r} is no address of a server: expected HOST:PORT ({wrong})") from None
+        raise InputError(f"{host!r} is not a server address: expected HOST:PORT ({wrong})") from None
     shown = f"[{name}]" if ":" in name else name
     return f"{'https' if secure else 'http'}://{shown}:{number}{parts.path.rstrip('/').removesuffix('/v1')}/v1"

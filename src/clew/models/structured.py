@@ -1,7 +1,7 @@
-"""Prompts as files and replies as values.
+"""Prompt files, and typed values from replies.
 
-A prompt is a text file with `$holes`; a missing or an unused hole raises, so that a prompt never silently lies. JSON is
-found in a reply, checked against types, and asked for again where it is wrong.
+A prompt is a text file with `$placeholders`. Missing or unused placeholders raise an error. JSON in a reply is
+validated against types, and requested again if it is invalid.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Prompt:
         prompt = cls(name, system.strip() if mark else "", user.strip() if mark else text)
         for part in (prompt.system, prompt.user):
             if not Template(part).is_valid():
-                raise InputError(f"prompt {name}: a $ that opens no hole; write $$ for a dollar sign")
+                raise InputError(f"prompt {name}: invalid placeholder: write $$ for a dollar sign")
         return prompt
 
     @property
     def holes(self) -> frozenset[str]:
-        """The names to be filled in."""
+        """Names of the placeholders."""
         return frozenset(Template(self.system).get_identifiers()) | frozenset(Template(self.user).get_identifiers())
 
     def fill(self, **values: object) -> tuple[Message, ...]:
-        """The messages of the prompt; every hole must be given, and nothing else."""
+        """Return the messages of the prompt. Raise InputError unless the values are exactly the placeholders."""
         missing, unused = self.holes - values.keys(), values.keys() - self.holes
         if missing or unused:
             wrong = [f"missing: {', '.join(sorted(missing))}"] if missing else []
@@ -61,28 +61,28 @@ class Prompt:
 
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 200_000
-"""Characters of a reply that are looked at."""
+"""Maximum characters of a reply to search for JSON."""
 MOST_STARTS = 40
-"""Places where JSON might begin that are tried."""
+"""Maximum number of brackets to try as the start of JSON."""
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _START = re.compile(r"[{\[]")
 
 
 class Reply(BaseModel):
-    """What a reply holds: types are kept, and what was not asked for is passed over."""
+    """Base class of typed replies: strict types, extra fields ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
 
 
 def find_json(text: str) -> Iterator[Any]:
-    """Every JSON object or array in a reply: the whole, what stands in fences, what begins at each bracket."""
+    """Yield every JSON object or array in a reply: the whole text, fenced blocks, then from each bracket."""
     text = text[:LONGEST].strip()
     seen = 0
     for part in (text, *(match[1].strip() for match in _FENCE.finditer(text))):
@@ -91,7 +91,7 @@ def find_json(text: str) -> Iterator[Any]:
             yield value[0]
     end = 0
     for match in _START.finditer(text):
-        if match.start() < end:  # inside what was found already
+        if match.start() < end:  # inside a value that was already found
             continue
         if (seen := seen + 1) > MOST_STARTS:
             return
@@ -102,12 +102,12 @@ def find_json(text: str) -> Iterator[Any]:
 
 
 def object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of an object with just these properties."""
+    """Return the JSON schema of an object with exactly these properties."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def read_json(text: str, model: type[M]) -> M:
-    """The first JSON value in a reply that is what was asked for; raises ReplyError with what was wrong otherwise."""
+    """Return the first valid JSON value in a reply. Raise ReplyError with the mistakes if there is none."""
     if not text.strip():
         raise ReplyError("the reply is empty; expected a JSON object")
     wrong: str | None = None
@@ -120,7 +120,7 @@ def read_json(text: str, model: type[M]) -> M:
 
 
 def in_words(failure: ValidationError) -> str:
-    """The first few things that are wrong, each with its place."""
+    """List the first three validation errors with their locations."""
     return "; ".join(
         f"{'.'.join(str(part) for part in error['loc']) or 'the reply'}: {error['msg']}"
         for error in failure.errors()[:3]
@@ -137,18 +137,18 @@ def _decode(text: str, start: int) -> tuple[Any, int] | None:
 
 T = TypeVar("T")
 SHOWN_REPLY = 1500
-"""Characters of a wrong reply that the model is shown again."""
+"""Maximum characters of an invalid reply to show to the model again."""
 AGAIN = "That reply cannot be used: {problem}. Reply again, with nothing but what was asked for."
 
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[T]):
-    """A request and how its reply is read; `read` raises ReplyError where the reply is not what was asked for."""
+    """A request and the parser of its reply. `read` raises ReplyError for an invalid reply."""
 
     messages: tuple[Message, ...]
     read: Callable[[Completion], T]
     salvage: Callable[[Completion], T] | None = None
-    """Makes what it can of a reply that was wrong twice; raises ReplyError where that is nothing."""
+    """Extracts a value from a reply that was invalid twice, or raises ReplyError."""
     schema: Mapping[str, Any] | None = None
     max_tokens: int = 512
     temperature: float = 0.0
@@ -158,7 +158,7 @@ class Ask(Generic[T]):
     beams: Beams | None = None
 
     def request(self, *further: Message) -> Request:
-        """The request, with further messages after its own."""
+        """Return the request with further messages at the end."""
         return Request(
             (*self.messages, *further),
             max_tokens=self.max_tokens,
@@ -173,20 +173,20 @@ class Ask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[T]):
-    """What a reply said, or the problem that remained after asking again."""
+    """The value of a reply, or the problem that remained after a second request."""
 
     value: T | None
     problem: str | None = None
 
 
 def ask(model: LanguageModel, asks: Sequence[Ask[T]], *, role: str) -> list[Outcome[T]]:
-    """One outcome per ask, in the same order; the caller states its fallback for those that have a problem."""
+    """Return one outcome per ask, in the same order. The caller records a fallback for each problem."""
     if not asks:
         return []
     with trace.span(role, asked=len(asks)) as span:
         completions = model.complete([one.request() for one in asks])
         outcomes = [_read(one, completion) for one, completion in zip(asks, completions, strict=True)]
-        # A call that failed is not asked again: retrying is a wrapper's work, and a spent budget stays spent.
+        # Failed calls are not repeated here: a wrapper retries them, and a spent budget stays spent.
         wrong = [
             place
             for place, outcome in enumerate(outcomes)

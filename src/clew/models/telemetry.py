@@ -1,4 +1,4 @@
-"""Model calls as OpenTelemetry spans by the GenAI conventions, for whoever has set an SDK up; else nothing happens."""
+"""OpenTelemetry spans for model calls, by the GenAI conventions. Without an installed SDK they have no effect."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NANO = 1_000_000_000
 
 @cache
 def is_told() -> bool:
-    """Whether the extra `telemetry` is installed."""
+    """Return whether the extra `telemetry` is installed."""
     return find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None
 
 
 def tell(model: str, calls: Iterable[ModelCall]) -> None:
-    """One span a call, ending now; neither prompts nor replies are in it."""
+    """Emit one span per call that ends now, without the prompt and the reply."""
     if not is_told():
         return
     from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer

@@ -1,4 +1,4 @@
-"""How much fits: token counts without a tokenizer, long texts cut to what the question needs, long lists in chunks."""
+"""Token counts without a tokenizer, and functions to fit texts and lists into a number of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.models.protocol import Request
 
 T = TypeVar("T")
 PER_MESSAGE = 4
-"""Tokens a chat template adds to each message."""
+"""Tokens that a chat template adds to each message."""
 GAP = " … "
 _WORD = re.compile(r"\w+")
 _PIECE = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
@@ -20,7 +20,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
 def count_tokens(text: str) -> int:
-    """An estimate on the high side: long words fall into pieces, digits into threes, other scripts into signs."""
+    """Estimate the tokens of a text on the high side, by 6 letters, 3 digits or 3 non-ASCII bytes per token."""
     total = 0
     for match in _PIECE.finditer(text):
         piece = match[0]
@@ -32,14 +32,14 @@ def count_tokens(text: str) -> int:
 
 
 def count_request_tokens(request: Request) -> int:
-    """The estimated tokens of a prompt."""
+    """Estimate the tokens of a prompt."""
     return sum(count_tokens(message.content) + PER_MESSAGE for message in request.messages)
 
 
 def cut_to_question(text: str, question: str, tokens: int) -> str:
-    """A text within `tokens`: its first sentence and those that share rare words with the question, in their order.
+    """Shorten a text to `tokens`: its first sentence, and sentences that share rare words with the question, in order.
 
-    A sentence that is alone too long is cut at its end; omitted parts show as an ellipsis.
+    If no sentence fits, the first sentence is cut at its end. An ellipsis marks omitted parts.
     """
     if count_tokens(text) <= tokens:
         return text
@@ -48,7 +48,7 @@ def cut_to_question(text: str, question: str, tokens: int) -> str:
     kept: set[int] = set()
     left = tokens
     for place in order:
-        cost = count_tokens(sentences[place]) + 1  # 1 for the ellipsis that may stand beside it
+        cost = count_tokens(sentences[place]) + 1  # 1 for a possible ellipsis
         if cost <= left:
             kept.add(place)
             left -= cost
@@ -58,7 +58,7 @@ def cut_to_question(text: str, question: str, tokens: int) -> str:
 
 
 def cut_end(text: str, tokens: int) -> str:
-    """The longest beginning of a text, at a word's end, within `tokens`, the ellipsis included."""
+    """Cut a text after the last word that fits into `tokens`, including the ellipsis."""
     if count_tokens(text) <= tokens:
         return text
     ends = [match.end() for match in _WORD.finditer(text)]
@@ -73,7 +73,7 @@ def cut_end(text: str, tokens: int) -> str:
 
 
 def chunk_by_tokens(items: Sequence[T], tokens: int, text: Callable[[T], str], *, most: int) -> Iterator[Sequence[T]]:
-    """The items in order in groups of at most `most` that fit into `tokens`; an item too long stands alone."""
+    """Yield groups of at most `most` consecutive items that fit into `tokens`. An item too long forms its own group."""
     start, used = 0, 0
     for place, item in enumerate(items):
         cost = count_tokens(text(item))
@@ -86,7 +86,7 @@ def chunk_by_tokens(items: Sequence[T], tokens: int, text: Callable[[T], str], *
 
 
 def _by_relevance(sentences: Sequence[str], question: str) -> list[int]:
-    """The first sentence (it says what the text is about), then by the rarity of the shared question words."""
+    """Return the first sentence, which introduces the topic, then the others by the rarity of shared question words."""
     words = [{word.casefold() for word in _WORD.findall(sentence)} for sentence in sentences]
     asked = {word.casefold() for word in _WORD.findall(question)}
     frequency = Counter(word for found in words for word in found & asked)

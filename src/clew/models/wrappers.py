@@ -22,42 +22,42 @@ from clew.models.tokens import count_request_tokens
 
 @dataclass(frozen=True)
 class Wrapping:
-    """A model around another one, which goes by the other's name."""
+    """A wrapper with the name and properties of its inner model."""
 
     inner: LanguageModel
 
     @property
     def name(self) -> str:
-        """The inner model's."""
+        """Name of the inner model."""
         return self.inner.name
 
     @property
     def context_tokens(self) -> int:
-        """The inner model's."""
+        """Context length of the inner model."""
         return self.inner.context_tokens
 
     @property
     def capabilities(self) -> Capabilities:
-        """The inner model's; what any model can where it does not say."""
+        """Capabilities of the inner model, or the defaults if it has none."""
         found = getattr(self.inner, "capabilities", None)
         return found if isinstance(found, Capabilities) else Capabilities(self.inner.context_tokens)
 
 
 @dataclass(frozen=True)
 class Retrying(Wrapping):
-    """Repeats requests whose completion says that asking again may help, with exponential pauses and jitter."""
+    """Wrapper that retries requests after transient failures, with exponential pauses and jitter."""
 
     attempts: int = 3
     first_pause: float = 0.5
     patience: float = 30.0
-    """Seconds that the pauses of a request may come to; a server that asks for more is not asked again."""
+    """Maximum total pause of a request in seconds. If a server asks for more, there is no further attempt."""
     seconds_left: Callable[[], float] = field(default=lambda: math.inf, repr=False)
-    """What the budget leaves."""
+    """Returns the remaining seconds of the budget."""
     sleep: Callable[[float], None] = field(default=time.sleep, repr=False)
     jitter: Callable[[], float] = field(default=random.random, repr=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Completions after at most `attempts` tries each."""
+        """Return completions after at most `attempts` tries each."""
         completions = self.inner.complete(requests)
         paused = 0.0
         for attempt in range(1, self.attempts):
@@ -76,20 +76,20 @@ class Retrying(Wrapping):
         return completions
 
     def _pause(self, attempt: int, asked_for: float) -> float:
-        """Half the exponential pause and a random part of the other half; at least what the server asked for."""
+        """Return half the exponential pause plus a random part of the other half, and at least the server's request."""
         return max(asked_for, self.first_pause * (1 << (attempt - 1)) * (0.5 + 0.5 * self.jitter()))
 
 
 @dataclass
 class Pace:
-    """Hands out starting times that lie evenly apart: never more than `per_minute` in any minute."""
+    """Rate limiter that spaces calls evenly, with at most `per_minute` calls in any minute."""
 
     per_minute: float | None = None
     _next: float = 0.0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def wait(self) -> None:
-        """Sleep until it is this caller's turn."""
+        """Sleep until the caller's turn."""
         if self.per_minute is None:
             return
         with self._lock:
@@ -100,23 +100,23 @@ class Pace:
 
 @dataclass(frozen=True)
 class Limited(Wrapping):
-    """Runs up to `concurrency` calls at once, each with up to `batch` requests, however large the batch it is given."""
+    """Wrapper that runs up to `concurrency` calls at once, with up to `batch` requests per call."""
 
     concurrency: int = 8
     per_minute: float | None = None
     batch: int = 1
-    """Requests per call: 1 for servers; more for models that compute many replies at once."""
+    """Requests per call: 1 for servers, more for models that compute replies in batches."""
     _pace: Pace = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_pace", Pace(self.per_minute))
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """The inner model's completions."""
+        """Return the inner model's completions."""
         return in_order(self.each(requests))
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """Completions as they come."""
+        """Yield completions as they finish."""
         for chunk, completions in as_completed(self._call, _chunks(requests, self.batch), self.concurrency):
             yield from enumerate(completions, start=chunk * self.batch)
 
@@ -133,16 +133,16 @@ def _chunks(requests: Iterable[Request], size: int) -> Iterator[list[Request]]:
 
 @dataclass(frozen=True)
 class Budgeted(Wrapping):
-    """Checks the ledger before each call; a call it refuses comes back with the failure "budget"."""
+    """Wrapper that checks the ledger before each call. A refused call gets the failure "budget"."""
 
     ledger: Ledger = field(default_factory=Ledger)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Completions of the calls the budget allows, errors for the others."""
+        """Return completions of the calls within budget, and errors for refused calls."""
         return in_order(self.each(requests))
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """Draws requests one by one as the inner model has room, so that each check sees what was spent before."""
+        """Take requests one by one as the inner model has capacity, so that each check sees all earlier costs."""
         admitted: list[tuple[int, int]] = []
         refused: list[tuple[int, Completion]] = []
 
@@ -165,19 +165,19 @@ class Budgeted(Wrapping):
 
 @dataclass(frozen=True)
 class Cached(Wrapping):
-    """Asks the inner model only what the store does not know, each request once, and stores replies as they come."""
+    """Wrapper that sends only uncached requests to the inner model, each once, and stores replies as they finish."""
 
     store: ReplyStore
     _asked: dict[str, Event] = field(default_factory=dict, repr=False)
-    """Requests some thread is asking right now, so that no other asks them too."""
+    """Requests that a thread is sending now, so that other threads wait for the reply."""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """Known replies from the store, the others from the inner model."""
+        """Return cached replies, and the inner model's replies to all other requests."""
         return in_order(self.each(requests))
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """Known replies first, then the others as they come; failures are not kept."""
+        """Yield cached replies first, then new replies as they finish. Failures are not cached."""
         places: dict[str, list[int]] = {}
         wanted: dict[str, Request] = {}
         for place, request in enumerate(requests):
@@ -201,12 +201,12 @@ class Cached(Wrapping):
             finally:
                 for key in mine:
                     self._release(key)
-            # Another thread's requests come last, when none of ours keeps anybody waiting: no circle of waiting.
+            # Wait for other threads last, when no thread waits for our requests: this prevents deadlocks.
             for asked in others:
                 asked.wait()
 
     def _divide(self, wanted: dict[str, Request]) -> tuple[list[str], list[Event]]:
-        """Which requests fall to this thread, and which ones another thread is asking already."""
+        """Divide requests into keys for this thread to send, and events of requests that other threads are sending."""
         with self._lock:
             mine = [key for key in wanted if key not in self._asked]
             others = [self._asked[key] for key in wanted if key in self._asked]
@@ -221,7 +221,7 @@ class Cached(Wrapping):
 
 
 def _shared(places: list[int], completion: Completion) -> Iterator[tuple[int, Completion]]:
-    """One reply for several equal requests: paid once, so all but the first count as cached."""
+    """Yield one reply for equal requests. All but the first count as cached, since only one was paid."""
     yield places[0], completion
     again = replace(completion, usage=replace(completion.usage, cached=True))
     yield from ((place, again) for place in places[1:])
@@ -232,10 +232,10 @@ SHOWN_REPLY = 400
 
 @dataclass(frozen=True)
 class Traced(Wrapping):
-    """Records one span per batch of requests; raises AccessError where the server does not let the model be used."""
+    """Wrapper that records one span per batch of requests, and raises AccessError if the server denies access."""
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
-        """What the inner model says."""
+        """Return the inner model's completions."""
         if not trace.is_recording():
             return [_let_in(done) for done in self.inner.complete(requests)]
         with trace.span("model", model=self.name, requests=len(requests)) as span:
@@ -246,14 +246,14 @@ class Traced(Wrapping):
             return [_let_in(done) for done in completions]
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
-        """Completions as they come; all at the end while a trace is recorded, whose spans must end where they began."""
+        """Yield completions as they finish. While recording, yield all at the end, so that the span can end before."""
         if trace.is_recording():
             return iter(enumerate(self.complete(list(requests))))
         return ((place, _let_in(done)) for place, done in each(self.inner, requests))
 
 
 def _let_in(done: Completion) -> Completion:
-    """The completion; a wrong key or model is no matter for a fallback, but for whoever has named it."""
+    """Return the completion. Raise AccessError for a wrong key or model, which no fallback should hide."""
     if done.failure == "access":
         raise AccessError(done.error)
     return done

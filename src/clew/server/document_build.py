@@ -14,10 +14,13 @@ from threading import Thread
 
 from clew.core.errors import ClewError, LockedError
 from clew.core.limits import limit_memory, limit_seconds
-from clew.documents.building import earlier_rules, read_folder
+from clew.documents.building import ReadFolder, earlier_rules, hold_documents, read_folder
 from clew.documents.rows import DocumentOptions
 from clew.store.building import build, into
+from clew.store.graph.schema_file import SchemaEdits
 from clew.store.graph.visibility import restricted
+from clew.store.sources.categories import with_categories
+from clew.store.sources.read import read_sources
 
 MEMORY = 8 << 30
 """Bytes of address space after which a build fails instead of taking the machine with it."""
@@ -45,12 +48,17 @@ def main(files: str, base: str, cache: str) -> int:
         say(stage=name, done=1, total=1)
 
     try:
-        found = read_folder(
-            [Path(files)],
-            DocumentOptions(cache=Path(cache)),
-            lambda what, done, total: say(stage=what, done=done, total=total),
-        )
+        are_documents = hold_documents([Path(files)])
+        if are_documents:
+            found = read_folder(
+                [Path(files)],
+                DocumentOptions(cache=Path(cache)),
+                lambda what, done, total: say(stage=what, done=done, total=total),
+            )
+        else:
+            found = ReadFolder(read_sources([Path(files)]), SchemaEdits())
         tables = restricted(found.tables, earlier_rules(place), strict=False)
+        tables = tables if are_documents else with_categories(tables)
         into(place, lambda folder: build(tables, folder, edits=found.edits, say=stage), stage, replacing)
     except ClewError as error:
         say(error=str(error))

@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.server.app import create_app
-from clew.server.settings import ServerSettings
+from clew.server.settings import Limits, ServerSettings
 
 SHUTDOWN_SECONDS = 20
 """How long questions under way may go on after the server was told to stop."""
@@ -35,18 +35,19 @@ def configured(settings: ServerSettings) -> uvicorn.Config:
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 * 1024,
-        http=timed_protocol(settings.limits.head_seconds),  # h11: the other parser would let headers grow without limit
+        http=timed_protocol(settings.limits),  # h11: the other parser would let headers grow without limit
         ws="none",
     )
 
 
-def timed_protocol(seconds: float) -> type[H11Protocol]:
-    """A protocol that closes connections which do not send the head of a request within these seconds."""
+def timed_protocol(limits: Limits) -> type[H11Protocol]:
+    """Return a protocol that closes connections which do not send the head of a request or take no reply in time."""
 
     class TimedProtocol(H11Protocol):
-        """Waits for a head no longer than that, from its first byte or from the beginning of the connection."""
+        """Waits for a head from its first byte or from the beginning of the connection; for a reader all the time."""
 
         _head_timer: asyncio.TimerHandle | None = None
+        _reply_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             """The first head is awaited from here on."""
@@ -64,11 +65,39 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
         def connection_lost(self, exc: Exception | None) -> None:
             """Nothing is awaited any more."""
             self._stop_waiting()
+            self._stop_watching()
             super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            """More of a reply is waiting here than fits: watch whether the client takes it."""
+            super().pause_writing()
+            self._stop_watching()
+            self._watch()
+
+        def resume_writing(self) -> None:
+            """The client has taken it."""
+            super().resume_writing()
+            self._stop_watching()
+
+        def _watch(self) -> None:
+            left = self.transport.get_write_buffer_size()
+
+            def check() -> None:
+                if self.transport.get_write_buffer_size() < left:
+                    self._watch()
+                else:
+                    self.transport.abort()  # close() would go on waiting for the client
+
+            self._reply_timer = asyncio.get_running_loop().call_later(limits.reply_seconds, check)
+
+        def _stop_watching(self) -> None:
+            if self._reply_timer is not None:
+                self._reply_timer.cancel()
+                self._reply_timer = None
 
         def _await_head(self) -> None:
             if self._head_timer is None:
-                self._head_timer = asyncio.get_running_loop().call_later(seconds, self.transport.close)
+                self._head_timer = asyncio.get_running_loop().call_later(limits.head_seconds, self.transport.close)
 
         def _stop_waiting(self) -> None:
             if self._head_timer is not None:

@@ -42,6 +42,8 @@ class Limits:
     """How long its body may take."""
     upload_seconds: float = 600.0
     """How long an uploaded file may take."""
+    reply_seconds: float = 60.0
+    """How long a client may take nothing of a reply that waits for it."""
     most_files: int = 2000
     """Files in one document base."""
 

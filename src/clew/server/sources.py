@@ -11,6 +11,7 @@ import httpx
 
 from clew.core.disk import list_files
 from clew.core.errors import InputError
+from clew.core.replies import ReplyTooLongError, read_bounded
 from clew.documents.formats import READERS
 
 SECONDS = 60.0
@@ -77,15 +78,10 @@ def _bounded(file: Path, most_bytes: int) -> bytes:
 
 def _fetched(address: str, most_bytes: int) -> bytes:
     """The content of an address; where it leads elsewhere nobody follows."""
-    content = bytearray()
     try:
         with httpx.stream("GET", address, timeout=SECONDS, follow_redirects=False) as reply:
             if reply.status_code != httpx.codes.OK:
                 raise InputError(f"{address[:200]} answers with status {reply.status_code}: expected the file itself")
-            for piece in reply.iter_bytes():
-                content += piece
-                if len(content) > most_bytes:
-                    raise InputError(f"{address[:200]} is larger than {most_bytes:,} bytes")
-    except httpx.HTTPError as failure:
+            return read_bounded(reply.iter_bytes(), most_bytes, SECONDS)
+    except (httpx.HTTPError, TimeoutError, ReplyTooLongError) as failure:
         raise InputError(f"{address[:200]} cannot be read: {failure}") from None
-    return bytes(content)

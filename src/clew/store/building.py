@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.core.errors import CorruptError, InputError, ModelError, StorageError, UntrustedEmbedder
 from clew.store.graph.arrays import ArrayKnowledgeBase
@@ -100,14 +100,14 @@ def _loaded(
     return replace(report, folder=str(address))
 
 
-def visibility_of(place: str | Path) -> Visibility:
-    """Return how the base at a place tells which groups a row is for."""
+def facts_of(place: str | Path) -> Mapping[str, Any]:
+    """Return the facts of the base at a place."""
     if not is_address(place):
-        return Visibility.from_facts(read_manifest(Path(place)).facts)
+        return read_manifest(Path(place)).facts
     from clew.store.postgres.catalog import current
     from clew.store.postgres.connection import Address
 
-    return Visibility.from_facts(current(Address.parse(str(place))).facts)
+    return current(Address.parse(str(place))).facts
 
 
 def read_changes(
@@ -119,7 +119,10 @@ def read_changes(
     delete_edges: Sequence[Path | str] = (),
 ) -> Delta:
     """Read changes to a base from files. Its column of groups is that of the base, unless `options` map another."""
-    options, column = options or SourceOptions(), visibility_of(place).column
+    facts = facts_of(place)
+    column = Visibility.from_facts(facts).column
+    attributes = frozenset(facts.get("schema", {}).get("attribute_types", {}))
+    options = replace(options or SourceOptions(), attributes=attributes)
     if column is not None and "groups" not in options.columns:
         options = replace(options, columns={**options.columns, "groups": column}, groups_optional=True)
     return read_delta(paths, options, delete_nodes=delete_nodes, delete_edges=delete_edges)

@@ -1,7 +1,10 @@
 """The text form, the check against a schema, and what the executor gives on a small base."""
 
+import json
+
 import pytest
 
+import clew
 from clew.answering.queries.execution import Limits, QueryTooLargeError, execute, solutions
 from clew.answering.queries.kinds import check
 from clew.answering.queries.parsing import QuerySyntaxError, parse
@@ -50,6 +53,10 @@ def test_the_text_form_round_trips_and_fits_the_schema(text, base):
         ("find x where (x) -[treats- (y)", "']'"),
         ("find x where (x) and x.name ~ 3", "character"),
         ("find", "a value"),
+        ("find x where (x) -[treated by]-> (y)", "backticks"),
+        ("find x.full name where (x)", "backticks"),
+        ("find median(x.age) where (x)", "one of the functions count"),
+        ("find x where (x) limit 3", "first"),
         ("find x where " + "(" * 80 + "x.a = 1" + ")" * 80, "brackets"),
     ],
 )
@@ -71,11 +78,22 @@ def test_errors_say_what_is_possible(text, expected):
         ("find x where (x: gene) and x.name = x", "compares a"),
         ("(find x where (x)) union (find x, x.name where (x))", "columns"),
         ("find x where (x) and count(*) > 2", "having"),
+        ("find x where (x) having max(count(x)) = 1", "sub-query"),
+        ("find x.has_phenotype where (x: disease)", "is a relation"),
+        ("find x where (x) and x.name > 8", r"number\(x.name\) > 8"),
+        ('find x where (x) and length(x.name) = "long"', "expected a number"),
+        ("find number(length(x.name)) where (x)", "without number"),
+        ('find x where (x) and x.name matches "[a"', "regular expression"),
     ],
 )
 def test_a_query_that_does_not_fit_the_schema_is_refused(text, expected, base):
     with pytest.raises(SchemaError, match=expected):
         check(parse(text), base.schema)
+
+
+def test_a_name_alone_introduces_a_variable(base):
+    assert parse('find x where x is "BBS"') == parse('find x where (x) and x is "BBS"')
+    assert keys(execute(base, parse('find x where x is node("BBS")'))) == [("BBS",)]
 
 
 def test_rows_come_in_order_and_ties_stay(base):
@@ -119,3 +137,16 @@ def test_next_previous_and_differences_need_no_form_of_their_own(base):
     assert keys(execute(base, after("<", "desc"))) == [("P1",)]
     longer = parse('find length(a.name) - length(b.name) where (a) and (b) and a is node("BBS") and b is node("MFS")')
     assert keys(execute(base, longer)) == [(len("Bardet-Biedl syndrome") - len("Marfan syndrome"),)]
+
+
+def test_a_shortened_name_stands_for_all_that_it_fits_and_the_answer_says_so(tmp_path):
+    (tmp_path / "drivers.jsonl").write_text(
+        "".join(
+            json.dumps({"id": name, "name": name, "type": "driver"}) + "\n"
+            for name in ("Bobby Labonte", "Terry Labonte", "Jeff Gordon")
+        )
+    )
+    clew.build([tmp_path / "drivers.jsonl"], tmp_path / "drivers.kb")
+    answer = clew.open(tmp_path / "drivers.kb").query('find x where x is "Labonte": driver')
+    assert {match.node.name for match in answer.matches} == {"Bobby Labonte", "Terry Labonte"}
+    assert any("Terry Labonte" in note for note in answer.notes)

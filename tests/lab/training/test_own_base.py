@@ -173,7 +173,7 @@ def test_confirmed_answers_teach_every_reading(base):
 
 def test_options_of_the_two_trainings_are_not_mixed(base, run, tmp_path):
     assert "one base" in run("train", "reader", base, "--out", tmp_path / "w")[2]
-    assert "needs --out" in run("train", "reader", tmp_path)[2]
+    assert "give --out" in run("train", "reader", tmp_path)[2]
 
 
 def test_only_questions_with_the_name_in_its_place_are_used():

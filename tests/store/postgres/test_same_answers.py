@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 
 import clew
+import random_queries
+from clew.answering.queries.execution import execute
 from clew.core.errors import NotFoundError
 from clew.core.types import NodeSet
 from clew.store.building import build, into
 from clew.store.graph.tables import Piece, Tables
 from clew.store.open_base import OpenBase
+from repeats import repeats
 
 WORDS = [
     *[
@@ -135,6 +138,19 @@ def test_the_graph_is_the_same(tmp_path, address, seed):
     for missing in ("", "N9999", "\0", "\ud800"):
         with pytest.raises(NotFoundError):
             other.find(missing)
+
+
+@pytest.mark.parametrize("seed", range(repeats(3, 60)))
+def test_queries_of_every_form_give_the_same_rows(tmp_path, address, seed):
+    chance = random.Random(seed)
+    source = random_queries.random_tables(chance)
+    build(source, tmp_path / "kb")
+    into(address, lambda folder: build(source, folder))
+    one, other = OpenBase.open(tmp_path / "kb").stored, OpenBase.open(address).stored
+    maker = random_queries.Maker(one, chance)
+    for form in random_queries.FORMS * repeats(2, 20):
+        query = random_queries.random_query(maker, form)
+        assert execute(one, query).rows == execute(other, query).rows, query
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,8 @@
 import pytest
 
 from clew.answering.methods.catalog import ask, create
+from clew.answering.queries.execution import execute
+from clew.answering.queries.parsing import parse
 from clew.core.errors import NotFoundError, SchemaError, StorageError
 from clew.core.types import NodeSet
 from clew.store.graph.rdf_export import write_ntriples
@@ -50,6 +52,19 @@ def test_a_node_has_its_label_type_and_text(remote):
     node = remote.node(remote.find("urn:clew:node:MFS"))
     assert (node.name, node.type, node.text) == ("Marfan syndrome", "disease", "A disorder of connective tissue.")
     assert "has_phenotype: {phenotype: (Arachnodactyly)}" in remote.text(node.id, relations=True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "find d.name, count(p) as n where (d: disease) -[has_phenotype]-> (p) group by d order by d.name",
+        'find d.name where (d: disease) and d.name starts with "Marfan"',
+        "find d.type, p.name where (d) -[has_phenotype]-> (p) order by p.name, d.type",
+        "find max(g.name) where (g: gene)",
+    ],
+)
+def test_queries_show_the_same_values(served, remote, query):
+    assert execute(remote, parse(query)).rows == execute(served[0], parse(query)).rows
 
 
 def test_names_are_linked_and_found_inside_a_question(remote):

@@ -85,8 +85,8 @@ def test_a_schema_file_that_is_nested_without_end_is_refused():
 
 
 def test_a_key_repeated_thousands_of_times_is_looked_up_only_where_it_is_listed(tmp_path, monkeypatch):
-    (tmp_path / "same.csv").write_text("id,name\n" + "1,a\n" * 3000)
+    (tmp_path / "nodes.csv").write_text("id,name\n" + "1,a\n" * 3000)
     looked_up, find = [], node_table._second
     monkeypatch.setattr(node_table, "_second", lambda key, pieces: looked_up.append(key) or find(key, pieces))
-    report = build(read_sources([tmp_path / "same.csv"], SourceOptions()), tmp_path / "kb", skip_bad=True)
+    report = build(read_sources([tmp_path / "nodes.csv"], SourceOptions()), tmp_path / "kb", skip_bad=True)
     assert (report.nodes, report.skipped, len(report.problems), len(looked_up)) == (1, 2999, 1000, 1000)

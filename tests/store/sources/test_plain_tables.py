@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from clew.server.examples import examples
 from clew.store.sources.categories import with_categories
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.sources.row_keys import unique_keys
+from clew.store.sources.relational import unique_keys
 
 CARS = """Name,Origin,Horsepower,Sold
 skylark,USA,165,Jun 12 1998
@@ -35,10 +36,10 @@ def build(folder: Path, **files: str) -> clew.Base:
 
 def test_rows_are_named_and_numbered_and_categories_are_asked_for(tmp_path):
     base = build(tmp_path, cars=CARS)
-    assert {row.name: row.count for row in base.schema.node_types} == {"cars": 7, "Origin": 3}
+    assert {row.name: row.count for row in base.schema.node_types} == {"car": 7, "Origin": 3}
     assert base.schema.attribute_types == {"Horsepower": "integer", "Sold": "date"}
     assert base.show("civic (2)")["name"] == "civic"
-    assert base.show("cars 7")["name"] == "cars 7"
+    assert base.show("car 7")["name"] == "car 7"
     answer = base.ask("Which cars have the origin Japan?")
     assert sorted(found.node.key for found in answer.matches) == ["civic", "civic (2)", "corona"]
     assert base.ask("What is the horsepower of the skylark?").value == 165
@@ -51,10 +52,10 @@ def test_the_questions_to_begin_with_are_understood(tmp_path):
     assert base.ask(question).matches
 
 
-def test_a_header_says_what_the_rows_are(tmp_path):
+def test_a_table_says_what_the_rows_are(tmp_path):
     base = build(tmp_path, states="lon,lat,State Name,city\n1.5,2,Texas,Austin\n2.5,3,Ohio,Columbus\n")
     [kind] = base.schema.node_types
-    assert kind.name == "State"
+    assert kind.name == "state"
     assert base.show("Ohio")["attributes"]["city"] == "Columbus"
 
 
@@ -67,31 +68,58 @@ def test_a_column_that_names_rows_of_another_table_leads_to_them(tmp_path):
     visits = "day,hours,person,room\n1,2,Alan,7\n1,3,Grace,8\n2,2,Alan,9\n2,1,Ada,7\n"
     base = build(tmp_path, people="name,age\nAlan,25\nGrace,32\nAda,36\n", visits=visits)
     [relation] = base.schema.relations
-    assert (relation.head, relation.name, relation.tail, relation.count) == ("visits", "person", "people", 4)
+    assert (relation.head, relation.name, relation.tail, relation.count) == ("visit", "person", "person", 4)
 
 
 def test_a_text_that_names_no_row_is_not_lost(tmp_path):
     visits = "day,hours,person,room\n1,2,Alan,7\n1,3,Grace,8\n2,2,Alan,9\n2,1,a stranger,7\n"
     base = build(tmp_path, people="name,age\nAlan,25\nGrace,32\n", visits=visits)
-    assert base.schema.relations[0].tail == "person"
-    assert base.show("person/a stranger")["neighbors"][0]["count"] == 1
+    assert [relation.count for relation in base.schema.relations] == [3]
+    assert base.show("visits/2, a stranger")["attributes"]["person"] == "a stranger"
 
 
-def test_a_table_that_may_be_edges_is_still_refused(tmp_path):
-    (tmp_path / "links.csv").write_text("gene,disease\nFBN1,Marfan\nFBN1,Weill\nTP53,Marfan\n")
-    with pytest.raises(SourceError, match="--map head=COLUMN"):
-        read_sources([tmp_path / "links.csv"])
+@pytest.mark.parametrize(
+    ("file", "rows", "names"),
+    [
+        ("zones", "zone,comment\nB1,cold store\nB2,the loading bay\n", {"B1", "B2"}),
+        ("zones", "zone,country\nLondon,GB\nParis,FR\nBerlin,DE\n", {"London", "Paris", "Berlin"}),
+        ("modules", "module,imports\napi,core\napi,store\nstore,core\n", {"api, core", "api, store", "store, core"}),
+        (
+            "links",
+            "gene,disease\nFBN1,Marfan\nFBN1,Weill\nTP53,Marfan\n",
+            {"FBN1, Marfan", "FBN1, Weill", "TP53, Marfan"},
+        ),
+    ],
+)
+def test_a_table_of_two_columns_is_a_table(tmp_path, file, rows, names):
+    (tmp_path / f"{file}.csv").write_text(rows)
+    (piece,) = read_sources([tmp_path / f"{file}.csv"]).nodes
+    assert set(piece.table["name"].to_pylist()) == names
+    assert set(piece.table["type"].to_pylist()) == {file.removesuffix("s")}
+
+
+def test_a_column_is_the_type_only_if_the_user_says_so(tmp_path):
+    (tmp_path / "orders.csv").write_text("id,category,type,price\n1,office,a,5\n2,outdoor,b,7\n3,office,a,9\n")
+    (piece,) = read_sources([tmp_path / "orders.csv"]).nodes
+    assert set(piece.table["type"].to_pylist()) == {"order"}
+    assert piece.table["category"].to_pylist() == ["office", "outdoor", "office"]
+    (piece,) = read_sources([tmp_path / "orders.csv"], SourceOptions(columns={"type": "category"})).nodes
+    assert set(piece.table["type"].to_pylist()) == {"office", "outdoor"}
 
 
 def test_one_column_of_words_beside_numbers_is_no_table_of_edges(tmp_path):
     base = build(tmp_path, disasters="Entity,Year,Deaths\nDrought,1900,120\nFlood,1900,7\nDrought,1901,9\n")
-    assert {row.name: row.count for row in base.schema.node_types} == {"disasters": 3, "Entity": 2}
+    assert {row.name: row.count for row in base.schema.node_types} == {"disaster": 3, "Entity": 2}
 
 
-def test_keys_that_are_given_must_differ(tmp_path):
+def test_an_id_that_comes_again_is_no_key_and_a_note_says_so(tmp_path):
     (tmp_path / "cars.csv").write_text("id,Name\n1,civic\n1,corona\n")
+    tables = read_sources([tmp_path / "cars.csv"])
+    assert tables.nodes[0].table["key"].to_pylist() == ["civic", "corona"]
+    assert "id is not unique" in tables.notes[0]
+    (tmp_path / "cars.csv").rename(tmp_path / "nodes.csv")
     with pytest.raises(SourceError, match="was given to another node before"):
-        clew.build([tmp_path / "cars.csv"], tmp_path / "cars.kb")
+        clew.build([tmp_path / "nodes.csv"], tmp_path / "cars.kb")
 
 
 def test_what_only_some_may_see_is_no_node_for_all(tmp_path):
@@ -107,7 +135,7 @@ def test_lists_lead_to_each_of_their_items(tmp_path):
     (tmp_path / "films.json").write_text(json.dumps(rows))
     clew.build([tmp_path / "films.json"], tmp_path / "films.kb")
     base = clew.open(tmp_path / "films.kb")
-    assert {row.name: row.count for row in base.schema.node_types} == {"films": 3, "tags": 3}
+    assert {row.name: row.count for row in base.schema.node_types} == {"film": 3, "tags": 3}
     assert base.schema.relations[0].count == 4
 
 
@@ -140,3 +168,31 @@ def test_a_new_key_in_every_row_is_refused_before_a_column_is_made_of_each(tmp_p
     (tmp_path / "sparse.jsonl").write_text(rows)
     with pytest.raises(SourceError, match="same keys"):
         read_sources([tmp_path / "sparse.jsonl"])
+
+
+def test_headers_that_appear_again_are_numbered(tmp_path):
+    (tmp_path / "games.csv").write_text("Game,Score,Score,Score 2,,\nfinal,1,2,3,x,y\nsemi,4,5,6,z,z\n")
+    clew.build([tmp_path / "games.csv"], tmp_path / "games.kb")
+    schema = clew.open(tmp_path / "games.kb").schema
+    assert {"Score", "Score 2", "Score 3"} <= schema.attribute_types.keys()
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["7,169", "6,260", "–", "950"], [7169, 6260, None, 950]),
+        (["1,234.5", "−3", "0"], [1234.5, -3.0, 0.0]),
+        (["007", "1,000"], ["007", "1,000"]),
+        (["1,2", "3,4"], ["1,2", "3,4"]),
+    ],
+)
+def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
+    from clew.store.sources.pieces import typed_by_content
+
+    assert typed_by_content(pa.chunked_array([cells])).to_pylist() == expected
+
+
+def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their_names(tmp_path):
+    (tmp_path / "204-7.csv").write_text("Film,Year\nSukran,2005\nHeat,1995\n")
+    clew.build([tmp_path / "204-7.csv"], tmp_path / "films.kb")
+    assert clew.open(tmp_path / "films.kb").schema.type_names == ("Film",)

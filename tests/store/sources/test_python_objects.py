@@ -10,6 +10,7 @@ import pytest
 
 from clew.core.errors import InputError
 from clew.store.sources.objects import from_networkx, from_tables, to_networkx, write_graphml
+from clew.store.sources.read import read_sources
 
 NODES = {"id": ["a", "b"], "type": ["t", "u"], "name": ["Ann", "Łukasz"], "size": [1, None], "aliases": [["x"], []]}
 EDGES = {
@@ -86,3 +87,16 @@ def test_graphml_is_read_by_networkx(tmp_path):
         {"relation": "knows", "weight": 0.5, "sure": True},
         {"relation": "\u2264"},
     ]
+
+
+def test_tables_that_are_no_graph_are_read_as_files_are(tmp_path):
+    orders = [{"order_no": "A1", "customer": "Ann"}, {"order_no": "A2", "customer": "Bob"}, {"order_no": "A3"}]
+    customers = [{"name": "Ann", "age": 31}, {"name": "Bob", "age": 27}]
+    made = from_tables(tables={"orders": pa.Table.from_pylist(orders), "customers": customers})
+    (tmp_path / "orders.csv").write_text("order_no,customer\nA1,Ann\nA2,Bob\nA3,\n")
+    (tmp_path / "customers.csv").write_text("name,age\nAnn,31\nBob,27\n")
+    files = read_sources([tmp_path / "orders.csv", tmp_path / "customers.csv"])
+    assert made.notes == files.notes
+    assert [piece.table.to_pylist() for piece in made.nodes] == [piece.table.to_pylist() for piece in files.nodes]
+    with pytest.raises(InputError, match="expected either tables"):
+        from_tables(customers, tables={"orders": orders})

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from clew.core.errors import MissingExtraError
+from clew.core.errors import InputError, MissingExtraError
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
 
@@ -87,3 +87,27 @@ def test_without_the_package_the_error_names_the_extra(turtle, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyoxigraph", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'clew-kb\[sparql\]'"):
         read_sources([turtle])
+
+
+VOCABULARY = """
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix : <http://example.org/> .
+:Sensor a owl:Class, sh:NodeShape ; rdfs:label "Sensor" ; sh:property [ sh:path :unit ; sh:in ("C" "K") ] .
+:Thermometer a rdfs:Class ; rdfs:subClassOf :Sensor, [ owl:unionOf (:Sensor :Meter) ] .
+:Meter a owl:Class . :unit a owl:ObjectProperty ; rdfs:label "unit" . :t1 a :Thermometer ; :unit :kelvin .
+:rule a sh:TripleRule ; sh:subject :t1 .
+"""
+
+
+def test_what_describes_the_vocabulary_is_kept_apart(tmp_path):
+    (tmp_path / "plant.ttl").write_text(VOCABULARY)
+    tables = read_sources([tmp_path / "plant.ttl"])
+    nodes = {row["name"]: row["type"] for piece in tables.nodes for row in piece.table.to_pylist()}
+    assert nodes == {"Sensor": "Class", "Thermometer": "Class", "Meter": "Class", "t1": "Thermometer", "kelvin": None}
+    assert "left out" in tables.notes[0]
+    with_rules = read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("TripleRule", "Thermometer")))
+    assert {row["name"] for piece in with_rules.nodes for row in piece.table.to_pylist()} == {"rule", "t1"}
+    without = read_sources([tmp_path / "plant.ttl"], SourceOptions(exclude=("Class",)))
+    assert [piece.table["name"].to_pylist() for piece in without.nodes] == [["t1", "kelvin"]]
+    with pytest.raises(InputError, match=r"'Sensors': no node has this type.*Thermometer"):
+        read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("Sensors",)))

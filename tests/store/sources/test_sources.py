@@ -165,8 +165,8 @@ def test_an_attribute_that_is_a_number_here_and_a_word_there_is_text(tmp_path):
     second = written(tmp_path, "films.csv", "id,size\n2,large\n")
     tables = read_sources([first, second])
     assert [piece.table.to_pylist()[0] for piece in tables.nodes] == [
-        {"key": 1, "type": "actors", "size": "5"},
-        {"key": 2, "type": "films", "size": "large"},
+        {"key": "actors/1", "type": "actor", "name": "actor 1", "size": "5"},
+        {"key": "films/2", "type": "film", "name": "large", "size": "large"},
     ]
 
 
@@ -180,10 +180,9 @@ def test_triples_need_no_header_and_lose_outer_spaces(tmp_path, separator):
     assert [tuple(row.values()) for row in tables.edges[0].table.to_pylist()] == [("Ann", "knows", "Bob"), *rows[1:]]
 
 
-def test_a_file_that_could_be_a_table_or_triples_must_be_named(tmp_path):
+def test_a_file_that_could_be_a_table_or_triples_is_a_table_unless_named(tmp_path):
     path = written(tmp_path, "people.csv", "person,friend_of,other\na,b,c\nd,e,f\n")
-    with pytest.raises(InputError, match="--nodes, --edges or --triples"):
-        read_sources([path])
+    assert read_sources([path]).nodes[0].table["type"].to_pylist() == ["person", "person"]
     assert read_sources([], SourceOptions(triples=(path,))).edges[0].table.num_rows == 3
     options = SourceOptions(edges=(path,), columns={"head": "person", "tail": "other", "relation": "friend_of"})
     assert read_sources([], options).edges[0].table.num_rows == 2

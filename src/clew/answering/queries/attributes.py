@@ -24,35 +24,35 @@ DATED = {"=": "{}", "!=": "not {}", "<": "before {}", "<=": "{} or earlier", ">"
 UNITS = re.compile(
     "[mck]?m|ft|mi|[mk]?g|lb|t|m?l|ms|min|minutes|hours|days|weeks|months|years|[kmgt]b|[km]?w|usd|eur|chf|gbp|percent"
 )
-"""Words behind a number in an attribute's name, as in `height_m`, that are its unit."""
+"""Endings of attribute names that are units, as in `height_m`."""
 PARTICIPLE = re.compile(r"\w+ed|built|born|begun|held|made|sold|won|written|shown|taken")
 IN_YEARS = re.compile(
     "(open|found|establish|releas|publish|creat|launch|complet|discover|form|start|introduc|clos|premier|sign|"
     "inaugurat|incorporat|abolish|demolish|di)ed|built|born|begun|written"
 )
-"""Attributes whose plain numbers are years."""
+"""Words in the names of attributes whose integers are years."""
 MANY_DIGITS = 10_000
-"""From here on a number is easier to read in groups of three; years are below."""
+"""Smallest number with separators between thousands. Years are below it."""
 
 
 def attribute_words(name: str) -> tuple[str, str]:
-    """What an attribute is called, and the unit that its name ends with: `height_m` → "height", "m"."""
+    """Return the words and the unit of an attribute name: `height_m` → "height", "m"."""
     label, _, unit = words_of(name).rpartition(" ")
     return (label, unit) if label and UNITS.fullmatch(unit) else (words_of(name), "")
 
 
 def is_countable(label: str) -> bool:
-    """Whether an attribute counts things: "beds", not "height"."""
+    """Return whether an attribute counts things: "beds", not "height"."""
     return singular(label) != label
 
 
 def is_participle(label: str, kind: str | None) -> bool:
-    """Whether an attribute of a kind says when something was done: "opened"."""
+    """Return whether an attribute is the date of an event: "opened"."""
     return (PARTICIPLE if kind == "date" else IN_YEARS).fullmatch(label) is not None
 
 
 def value_in_words(value: Value, unit: str = "") -> str:
-    """A value as it is put forward, with its unit."""
+    """Return a value as shown to users, with its unit."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     if isinstance(value, float) and value.is_integer():
@@ -63,7 +63,7 @@ def value_in_words(value: Value, unit: str = "") -> str:
 
 
 def value_sentence(name: str, attribute: str, unit: str, value: Value) -> str:
-    """What the value of a thing's attribute is: "Konkordia Hut has 146 beds"."""
+    """Return a sentence about one value: "Konkordia Hut has 146 beds"."""
     shown, is_number = value_in_words(value, unit), isinstance(value, int | float) and not isinstance(value, bool)
     if is_countable(attribute) and is_number and not unit:
         return f"{name} has {shown} {singular(attribute) if value == 1 else attribute}"
@@ -73,11 +73,11 @@ def value_sentence(name: str, attribute: str, unit: str, value: Value) -> str:
 
 
 Test = tuple[str, str | int | float | bool]
-"""A comparison and the value that it compares with."""
+"""A comparison and its right side."""
 
 
 def conditions_in_words(conditions: Sequence[Compare], schema: Schema) -> list[str]:
-    """Each condition behind a noun: "opened before 1920", "with more than 80 beds", "whose height is at least 9 m"."""
+    """Return conditions as phrases after a noun: "opened before 1920", "with more than 80 beds"."""
     by_attribute: dict[str, list[Test]] = {}
     for one in conditions:
         if isinstance(one.left, Attribute) and isinstance(one.right, Literal):
@@ -108,7 +108,7 @@ def _condition(name: str, tests: Sequence[Test], kind: str) -> str:
 
 
 def _whole_years(tests: Sequence[Test]) -> Sequence[Test]:
-    """From the first to the last day of a year is that year."""
+    """Replace the first and the last day of a year by the year."""
     bounds = {sign: str(value) for sign, value in tests}
     low, high = bounds.get(">=", ""), bounds.get("<=", "")
     if len(tests) == 2 and low.endswith("-01-01") and high == f"{low[:4]}-12-31":
@@ -117,7 +117,7 @@ def _whole_years(tests: Sequence[Test]) -> Sequence[Test]:
 
 
 def _time(comparison: str, value: str) -> str:
-    """A limit in time; the first or the last day of a year stands for the year where that says the same."""
+    """Return a limit in time. The first or last day of a year becomes the year if both mean the same."""
     if (comparison in ("<", ">=") and value.endswith("-01-01")) or (
         comparison in (">", "<=") and value.endswith("-12-31")
     ):

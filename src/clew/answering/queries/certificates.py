@@ -1,4 +1,4 @@
-"""What was executed, written down: in words, in the query language, and in languages that databases execute."""
+"""Executed queries in words, in the query language, and in SPARQL and Cypher."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from clew.store.remote.remote import RemoteKnowledgeBase, is_cypher, is_sparql
 
 
 def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
-    """Write down what was executed. A base that stays in a database is asked in the language of that database."""
+    """Return the executed query in all languages, or only in that of the remote database."""
     telling = _Telling(found, kb)
     written = {"form": telling.form(), "kind": kind_in_words(kb.schema, found.type), **telling.phrases()}
     query = formal_query(found)
@@ -261,7 +261,7 @@ def _compared_attribute(query: Query) -> str | None:
 
 
 def _either(texts: Iterable[str]) -> str:
-    """Return texts one of which holds. The words that all begin with are said once."""
+    """Join alternatives with "or" and write their common beginning once."""
     different = [text.split() for text in dict.fromkeys(texts)]
     shared = sum(1 for _ in takewhile(lambda words: len({*words}) == 1, zip(*different, strict=False)))
     shared = shared if len(different) > 1 and all(len(words) > shared for words in different) else 0

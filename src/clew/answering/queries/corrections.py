@@ -1,4 +1,4 @@
-"""A query as the user means it: other relations than it was understood by, the other way round, or another type."""
+"""Corrections by the user: other relations, the opposite direction, or another type of answer."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Relation, Schema
 
 ANY = "*"
-"""How a requirement is named that any relation satisfies."""
+"""Name of a requirement that any relation satisfies."""
 TURNED = "^"
-"""What stands before a relation that is meant the other way round."""
+"""Prefix of a relation in the opposite direction."""
 Types = Mapping[str, str | None]
 """Types of variables."""
 
 
 @dataclass(frozen=True)
 class Corrections:
-    """What is meant in the place of what was understood."""
+    """What the user corrected."""
 
     relations: Mapping[str, str] = field(default_factory=dict)
-    """Relation → the one that is meant; `^` before it turns it round, `*` is a requirement of any relation."""
+    """Old relation → new relation. `^` reverses the new one, `*` is a requirement of any relation."""
     type: str | None = None
-    """The type of what is asked for."""
+    """Type of the answers."""
 
     def __bool__(self) -> bool:
         return bool(self.relations) or self.type is not None
@@ -43,7 +43,7 @@ class Corrections:
 
 
 def with_relations(asked: Interpretation, relations: Mapping[str, str], schema: Schema) -> Interpretation:
-    """Replace every edge of a corrected relation by one of the other, in whichever direction fits what is named."""
+    """Replace every edge of a corrected relation, in the direction that fits its constants."""
     for name in relations.values():
         schema.relation_rows(_plain(name, schema))  # raises where there is none
     changed: dict[str, str] = {}

@@ -412,10 +412,8 @@ class _Run:
             else:
                 edges = Edges(*(part.astype(np.int32) for part in (heads, codes, tails)))
                 values = self.kb.edge_values(edges, numbers, name)
-        elif name == "type":
-            kind, values = "text", [ref.type for ref in self.kb.refs(members.astype(np.int32))]
         else:
-            kind = "text" if name in ("name", "key") else schema.attribute_types.get(name, "text")
+            kind = "text" if name in ("name", "key", "type") else schema.attribute_types.get(name, "text")
             values = self.kb.raw_values(NodeSet(members.astype(np.int32)), name)
         column = arrays.from_values(kind, values)
         if not len(members):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from clew.answering.queries.literals import as_days, as_number, as_truth
 from clew.core.errors import SchemaError
 from clew.core.query import (
     Aggregate,
@@ -27,6 +29,7 @@ from clew.core.query import (
     Value,
     Var,
     children,
+    name_text,
     names_used,
     walk,
 )
@@ -151,6 +154,10 @@ def _check_part(part: object, scope: Scope) -> None:
             _known("variable", variable, (*scope.types, *scope.edges))
             if variable in scope.edges:
                 _known("attribute of edges", name, ("relation", *scope.schema.edge_attributes))
+            elif name in scope.schema.relation_names and name not in (*NODE_TEXTS, *scope.schema.attribute_types):
+                raise SchemaError(
+                    f"{name!r} is a relation, no attribute: write ({variable}) -[{name_text(name)}]-> (y) and y.name"
+                )
             else:
                 _known("attribute", name, (*NODE_TEXTS, *scope.schema.attribute_types))
         case Var(name):
@@ -175,6 +182,12 @@ def _check_part(part: object, scope: Scope) -> None:
         _check_comparison(part, scope)
     elif isinstance(part, Call):
         _check_call(part, scope)
+    elif (
+        isinstance(part, Aggregate)
+        and part.argument is not None
+        and any(isinstance(inner, Aggregate) and inner.over is None for inner in _shallow(part.argument))
+    ):
+        raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner one into a sub-query, (find …)")
     elif isinstance(part, Aggregate) and part.function != "count":
         kind = "solution" if part.argument is None else scope.kind(part.argument)
         allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
@@ -190,7 +203,13 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
     elif part.comparison == "matches":
         if left != "text" or not isinstance(part.right, Value):
             raise SchemaError(f"{part} needs a text on its left and a regular expression in quotes on its right")
-    elif not isinstance(part.right, Value) and not isinstance(part.left, Value):
+        try:
+            re.compile(str(part.right.value))
+        except re.error as error:
+            raise SchemaError(f"{part} has no valid regular expression: {error}") from None
+    elif isinstance(part.right, Value):
+        _check_literal(part, left, part.right.value)
+    elif not isinstance(part.left, Value):
         if "list" in (left, right):
             raise SchemaError(f"{part} compares a list with an expression: compare it with a literal")
         if left == "boolean" and part.comparison not in ("=", "!=", "in"):
@@ -199,9 +218,26 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
             raise SchemaError(f"{part} compares a {left} with a {right}: compare values of one kind")
 
 
+def _check_literal(part: Compare, kind: str, value: object) -> None:
+    """Require a literal that a value of this kind can be compared with."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "text" and is_number and part.comparison in ("<", "<=", ">", ">="):
+        raise SchemaError(f"{part.left} is a text: write number({part.left}) {part.comparison} {value}")
+    expected = {
+        "date": (as_days, "a date, such as 2010, 2010-09 or 2010-09-07"),
+        "boolean": (as_truth, "true or false"),
+        "integer": (as_number, "a number"),
+        "number": (as_number, "a number"),
+    }
+    if kind in expected and expected[kind][0](value) is None:
+        raise SchemaError(f"{part} compares a {kind} with {value!r}: expected {expected[kind][1]}")
+
+
 def _check_call(part: Call, scope: Scope) -> None:
     kinds = [scope.kind(argument) for argument in part.arguments]
     expected = {"year": "date", "month": "date", "day": "date", "length": "text", "lower": "text", "number": "text"}
+    if part.function == "number" and kinds[0] in NUMERIC:
+        raise SchemaError(f"{part.arguments[0]} is a number already: write it without number()")
     if part.function in expected:
         if kinds != [expected[part.function]]:
             raise SchemaError(f"{part} needs a {expected[part.function]}: {part.arguments[0]} is a {kinds[0]}")

@@ -25,6 +25,8 @@ CLOSE = 3
 """Maximum number of close names that are shown for an unknown one."""
 NAMESAKES = 1000
 """Nodes that one name stands for, if all of the likeliest bear just that one."""
+EQUAL = 1e-6
+"""Names whose scores differ by less are equally near: "Labonte" is Bobby Labonte and Terry Labonte."""
 
 
 def below(relation: Relation) -> Direction:
@@ -84,7 +86,12 @@ def _ground(constant: Named, names: Names, unmatched: Unmatched) -> Grounding:
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
     nearest = inside[:1] if unmatched == "vector" else ()
-    same = [link for link in inside if is_likely and form_of(link.alias) == form_of(inside[0].alias)]
+    best = inside[0] if inside else None
+    same = [
+        link
+        for link in inside
+        if best and is_likely and (form_of(link.alias) == form_of(best.alias) or link.score >= best.score - EQUAL)
+    ]
     chosen = tuple(same) or tuple(nearest)
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
 

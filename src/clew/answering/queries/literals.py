@@ -1,4 +1,4 @@
-"""Literals of queries: what a value compares with, by its kind, as the simple comparisons that every database has."""
+"""Literals of queries as comparisons that every database has."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[t ].*)?)?)?")
-"""A year, a month or a day; a time after it is left out."""
+"""A year, a month or a day. A time after the day is ignored."""
 WHOLE = 1 << 53
-"""Below this a floating-point number without a fraction is one whole number and no other."""
+"""Floats below this limit represent whole numbers exactly."""
 
 
 def as_text(wanted: Any) -> str:
-    """What is wanted of words, in lower case."""
+    """Return a literal as lower-case text."""
     whole = isinstance(wanted, float) and wanted.is_integer() and abs(wanted) < WHOLE
     return str(int(wanted) if whole else wanted).lower()
 
 
 def as_truth(wanted: Any) -> bool | None:
-    """What is wanted of a truth value; None where it says neither."""
+    """Return a literal as a boolean, or None if it is not one."""
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}.get(as_text(wanted))
 
 
 def as_number(wanted: Any) -> int | float | None:
-    """What is wanted of a number, whole where it is; None where it is none."""
+    """Return a literal as a number, an int if possible, or None if it is not a number."""
     try:
         number = float(str(wanted))
     except ValueError:
@@ -37,7 +37,7 @@ def as_number(wanted: Any) -> int | float | None:
 
 
 def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
-    """The first and the last day of a wanted date: of a year or a month all its days; None where it is no date."""
+    """Return the first and the last day of a year, a month or a day, or None if the literal is not a date."""
     given = DATE.fullmatch(wanted.isoformat() if isinstance(wanted, datetime.date) else as_text(wanted))
     if given is None:
         return None
@@ -54,7 +54,7 @@ def as_days(wanted: Any) -> tuple[datetime.date, datetime.date] | None:
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison with a value, which is written as it stands unless it is a text or a day."""
+    """One comparison with a value. Printers quote texts and days and copy other values."""
 
     kind: Literal["text", "plain", "day"]
     comparison: str
@@ -63,13 +63,13 @@ class Check:
 
 @dataclass(frozen=True)
 class Checks:
-    """Comparisons of which all must hold, or any; without any, a value is enough where `all`, and nothing where not."""
+    """Comparisons of which all or any must hold. Without tests, `all` means every value fits, otherwise none does."""
 
     tests: tuple[Check, ...] = ()
     all: bool = True
 
     def joiner(self, both: str, either: str) -> str:
-        """The word between the comparisons."""
+        """Return the word that joins the comparisons."""
         return f" {both} " if self.all else f" {either} "
 
 
@@ -79,7 +79,7 @@ PARTIAL = ("contains", "starts with", "ends with")
 
 
 def literal_checks(kind: str, comparison: str, value: Any) -> Checks:
-    """Simple comparisons that decide whether a value of a kind compares with a literal as required."""
+    """Return the comparisons that test a value of the given kind against a literal."""
     if kind == "text" and comparison in PARTIAL and not as_text(value):
         return Checks()  # every text has an empty part, which not every database knows
     if comparison == "matches":
@@ -105,7 +105,7 @@ def literal_checks(kind: str, comparison: str, value: Any) -> Checks:
 
 
 def _whole(comparison: str, number: float) -> Checks:
-    """Whole numbers beside a broken one: not every database compares the two as numbers."""
+    """Compare integers with a fraction. Not every database compares the two as numbers."""
     if comparison in ("=", "!="):
         return NEVER if comparison == "=" else Checks()
     nearest = math.floor(number) if comparison in (">", "<=") else math.ceil(number)

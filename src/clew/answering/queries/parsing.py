@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import NoReturn, TypeVar
 
@@ -58,7 +59,10 @@ def parse(text: str) -> AnyQuery:
     parser = _Parser(text)
     query = parser.whole()
     if parser.position < len(parser.tokens):
-        parser.fail("the end, or one of: union, intersect, except")
+        parser.fail(
+            "the end, and, group by, having, order by, first, skip, union, intersect or except "
+            "(names of several words stand in backticks)"
+        )
     return query
 
 
@@ -166,6 +170,7 @@ class _Parser:
         distinct = self.takes("distinct")
         columns = self.listed(self.column)
         pattern = self.pattern() if self.takes("where") else Pattern()
+        pattern = replace(pattern, variables=(*pattern.variables, *_named_alone(pattern)))
         group = self.listed(self.expression) if self.takes("group", "by") else ()
         having = self.conjunction() if self.takes("having") else ()
         order = self.listed(self.order) if self.takes("order", "by") else ()
@@ -224,7 +229,8 @@ class _Parser:
                 self.needs("-")
             self.needs("[")
             name, relation, least, most = self.step()
-            self.needs("]")
+            if not self.takes("]"):
+                self.fail("']' (names of several words stand in backticks)")
             forward = self.takes("->")
             if not forward:
                 self.needs("-")
@@ -403,7 +409,10 @@ class _Parser:
             inner = self.aggregate(content.lower()) if content.lower() in AGGREGATES else self.call(content.lower())
             self.needs(")")
             return inner
-        name = self.name(f"a value, a variable, {', '.join((*AGGREGATES, *FUNCTIONS))} or (find …)")
+        known = ", ".join((*AGGREGATES, *FUNCTIONS))
+        if kind == "word" and content.lower() not in WORDS and self.sees(content.lower(), "("):
+            self.fail(f"one of the functions {known}")
+        name = self.name(f"a value, a variable, {known} or (find …)")
         return Attribute(name, self.name("an attribute", WORDS)) if self.takes(".") else Var(name)
 
     def subquery(self) -> Subquery:
@@ -419,3 +428,14 @@ class _Parser:
         argument = None if function == "count" and self.takes("*") else self.nested(self.expression)
         over = self.nested(self.pattern) if self.takes("for") else None
         return Aggregate(function, argument, distinct, over)  # type: ignore[arg-type]
+
+
+def _named_alone(pattern: Pattern) -> list[Variable]:
+    """Return the variables that only a name introduces, as in `find x where x is "Tower Bridge"`."""
+    names = [
+        part.left.name
+        for part in pattern.where
+        if isinstance(part, Compare) and part.comparison == "=" and isinstance(part.left, Var)
+        if isinstance(part.right, Named | Nodes)
+    ]
+    return [Variable(name) for name in dict.fromkeys(names) if name not in pattern.bound]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.answering.queries.execution import Result, execute
 from clew.answering.queries.kinds import check
-from clew.answering.queries.linking import ground, link, unknown_names
+from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import kind_in_words, words
@@ -48,6 +48,8 @@ class Executed:
     result: Result
     unknown: tuple[UnknownName, ...] = ()
     """Names in the query that the base does not have. The query is not executed then."""
+    notes: tuple[str, ...] = ()
+    """What names stand for that the base spells otherwise."""
 
     @property
     def refs(self) -> tuple[NodeRef, ...]:
@@ -77,8 +79,16 @@ def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool =
     check(query, kb.schema)
     if unknown := unknown_names(constants(query), names):
         return Executed(query, query, Result((), (), []), unknown)
-    ready = link(query, ground(constants(query), names), kb, kinds=kinds)
-    return Executed(query, ready, execute(kb, ready))
+    groundings = ground(constants(query), names)
+    ready = link(query, groundings, kb, kinds=kinds)
+    return Executed(query, ready, execute(kb, ready), notes=tuple(_spelled_otherwise(groundings)))
+
+
+def _spelled_otherwise(groundings: Groundings) -> Iterator[str]:
+    for constant, found in groundings.items():
+        if found.links and not any(link.how == "exact" for link in found.links):
+            names = dict.fromkeys(link.alias for link in found.links)
+            yield f"“{constant.text}” stands for {' and '.join(names)}"
 
 
 def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], frozenset[str]]:
@@ -110,6 +120,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         value=value,
         answer_count=len(candidates),
         query={"form": form, "kind": _kind(executed, kb), **_printed(executed, kb)},
+        notes=executed.notes,
     )
     if is_table:
         return with_table(answer, result)

@@ -1,7 +1,4 @@
-"""Nodes without a name of their own: such a node stands for a fact with several parts, a marriage or a term of office.
-
-A base that is at hand tells them all at once; of another one the names are looked at where a path comes by.
-"""
+"""Relation paths, and nodes without a name, which represent facts such as a marriage or a term of office."""
 
 from __future__ import annotations
 
@@ -35,15 +32,15 @@ from clew.core.types import EMPTY, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 
 NAMES_LOOKED_AT = 500
-"""So many nodes are asked for their names where not all are known."""
+"""Maximum number of nodes whose names are requested from a remote base."""
 ENOUGH = 30
-"""So many named nodes behind a relation, and none without a name, tell what it leads to."""
+"""Number of named nodes after which a relation counts as leading to named nodes only."""
 Via = tuple[str, Direction]
-"""A relation and the direction in which it was taken."""
+"""A relation and its direction."""
 
 
 class Nameless:
-    """Told from the names of the nodes in question, each looked at once."""
+    """Nameless nodes of a remote base, found by looking at each name once."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -52,12 +49,12 @@ class Nameless:
         self._nameless_behind: set[Via] = set()
 
     def behind(self, relation: str, direction: Direction) -> bool:
-        """Whether a relation may lead to such nodes: not where enough named ones and no other were seen."""
+        """Return whether a relation may lead to nameless nodes."""
         via = (relation, direction)
         return via in self._nameless_behind or self._named_behind[via] < ENOUGH
 
     def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:
-        """Those of some nodes that have no name; `via` is the relation that led to them."""
+        """Return the nameless nodes among `nodes`. `via` is the relation that led to them."""
         new = [node for node in nodes.array[:NAMES_LOOKED_AT].tolist() if node not in self._known]
         if new:
             self._known.update((ref.id, OPAQUE.fullmatch(ref.name) is not None) for ref in self.kb.refs(new))
@@ -69,7 +66,7 @@ class Nameless:
 
 
 class KnownNameless(Nameless):
-    """All of them, found once by the pattern of their names."""
+    """Nameless nodes of a local base, found once by a pattern."""
 
     def __init__(self, kb: StoredKnowledgeBase) -> None:
         self._nodes = kb.named_like(OPAQUE.pattern)
@@ -77,23 +74,23 @@ class KnownNameless(Nameless):
         self._behind = {(use.relation, turned[use.direction]) for use in kb.relations(self._nodes)}
 
     def behind(self, relation: str, direction: Direction) -> bool:
-        """Whether a relation leads to some of them anywhere in the base."""
+        """Return whether a relation leads to a nameless node anywhere in the base."""
         return (relation, direction) in self._behind
 
     def among(self, nodes: NodeSet, via: Via | None = None) -> NodeSet:  # noqa: ARG002 - known without
-        """Those of some nodes that have no name."""
+        """Return the nameless nodes among `nodes`."""
         return nodes & self._nodes if self._behind else EMPTY
 
 
 def nameless_of(kb: KnowledgeBase) -> Nameless:
-    """The nameless nodes of a base."""
+    """Return the nameless nodes of a base."""
     return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else Nameless(kb)
 
 
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
-"""Years, dates and numbers: what many unrelated things share, so that no path leads on from them."""
+"""Years, dates and numbers. Many unrelated nodes share them, so paths end there."""
 LOOKED_AT = 12
-"""So many ends of a relation tell what kind of nodes it leads to."""
+"""Number of ends that are checked to learn what a relation leads to."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,41 +102,41 @@ class Move:
 
     @property
     def back(self) -> Move:
-        """The same relation the other way."""
+        """Return the move in the opposite direction."""
         return Move(self.relation, "in" if self.direction == "out" else "out")
 
     def in_words(self) -> str:
-        """An arrow and the relation, as the thesis shows paths to a model."""
+        """Return an arrow and the relation, the format of paths in the thesis' prompts."""
         return f"{'->' if self.direction == 'out' else '<-'} {self.relation}"
 
 
 Hop = tuple[Move, ...]
-"""One step in the reader's eyes: one move, or two where a node without a name lies between."""
+"""One step of a path: one move, or two with a nameless node between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationPath:
-    """A topic and the hops that lead away from it; equal paths are equivalent ones."""
+    """A topic and the hops from it."""
 
     topic: NodeSet
     hops: tuple[Hop, ...] = ()
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """The moves of all hops, one after another."""
+        """Return the moves of all hops in order."""
         return tuple(move for hop in self.hops for move in hop)
 
     def then(self, hop: Hop) -> RelationPath:
-        """The path, one hop longer."""
+        """Return the path with one more hop."""
         return RelationPath(self.topic, (*self.hops, hop))
 
     def in_words(self) -> str:
-        """The moves as arrows."""
+        """Return the moves as arrows."""
         return " ".join(move.in_words() for move in self.moves)
 
 
 def is_return(before: Hop | None, hop: Hop) -> bool:
-    """Whether a hop takes the relation of the last one back: films by the same director."""
+    """Return whether a hop reverses the relation of the last one: films by the same director."""
     if before is None or len(hop) != 1 or len(before) != 1:
         return False
     return hop[0].relation == before[0].relation and hop[0].direction != before[0].direction
@@ -147,7 +144,7 @@ def is_return(before: Hop | None, hop: Hop) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A hop that goes on from a set of nodes, and how many edges it has there; `ends` where they are known already."""
+    """A hop from a set of nodes with its number of edges, and its ends if they are known."""
 
     hop: Hop
     edges: int
@@ -156,7 +153,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Where a move leads, which nodes it does not go back to, and whether only nameless nodes, or none, are kept."""
+    """The nodes that a move leads to, the nodes it avoids, and whether it keeps nameless nodes."""
 
     nodes: NodeSet
     left_out: NodeSet = EMPTY
@@ -164,7 +161,7 @@ class Layer:
 
 
 class Explorer:
-    """Finds where relations lead, past the nodes without a name: they stand for facts, and are no answer."""
+    """Finds the ends of relation paths. Nameless nodes represent facts and are never ends."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -172,7 +169,7 @@ class Explorer:
         self._values: dict[Move, bool] = {}
 
     def leads(self, nodes: NodeSet) -> list[Lead]:
-        """Every hop that goes on from these nodes; facts without a name of their own are walked through."""
+        """Return every hop from these nodes. Paths pass through nameless nodes."""
         found = []
         for use in self.kb.relations(nodes):
             move = Move(use.relation, "out" if use.direction == "out" else "in")
@@ -193,20 +190,20 @@ class Explorer:
         return found
 
     def walk(self, nodes: NodeSet, move: Move) -> NodeSet:
-        """The nodes one move away."""
+        """Return the nodes one move away."""
         return self.kb.neighbors(nodes, move.relation, move.direction)
 
     def ends(self, nodes: NodeSet, lead: Lead, before: Hop | None, topic: NodeSet) -> NodeSet:
-        """Where a hop leads; the topic is left out only where the hop takes the last relation back."""
+        """Return the ends of a hop. The topic is excluded only if the hop reverses the last relation."""
         reached = lead.ends if lead.ends is not None else self.walk(nodes, lead.hop[0])
         return reached - topic if is_return(before, lead.hop) else reached
 
     def execute(self, path: RelationPath) -> NodeSet:
-        """The nodes at the end of a path."""
+        """Return the nodes at the end of a path."""
         return self.layers(path)[-1].nodes if path.hops else path.topic
 
     def layers(self, path: RelationPath) -> list[Layer]:
-        """What each move of a path leads to, and what of that is passed over."""
+        """Return the nodes that each move of a path leads to, and those it skips."""
         found: list[Layer] = []
         here, before = path.topic, None
         for hop in path.hops:
@@ -224,7 +221,7 @@ class Explorer:
         return found
 
     def leads_to_values(self, move: Move, nodes: NodeSet) -> bool:
-        """Whether a relation leads to years, dates or numbers, told from a few of its ends."""
+        """Return whether a relation leads to years, dates or numbers, judged by a few of its ends."""
         known = self._values.get(move)
         if known is None:
             few = self.walk(nodes, move).array[:LOOKED_AT]
@@ -236,7 +233,7 @@ class Explorer:
 
 
 def are_values(names: Sequence[str]) -> bool:
-    """Whether most of some names are years, dates or numbers."""
+    """Return whether most names are years, dates or numbers."""
     return sum(VALUE.fullmatch(name) is not None for name in names) * 2 > len(names)
 
 
@@ -267,7 +264,7 @@ def paths_query(
 
 
 def walks_query(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> Query:
-    """Return a query for single nodes, each with a path that leads to it, whatever else that leads to."""
+    """Return a query for the given nodes, each at the end of a path that may have other ends."""
     ends: dict[RelationPath, list[int]] = {}
     for path, end in walks:
         ends.setdefault(path, []).append(end)
@@ -281,7 +278,7 @@ def walks_query(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) ->
 
 
 def _chains(kb: KnowledgeBase, paths: Sequence[RelationPath]) -> Pattern:
-    """Return the moves of all paths as edges. They share nothing but their end."""
+    """Return the moves of all paths as edges. The paths share only their end."""
     edges: list[Edge] = []
     for number, path in enumerate(paths):
         here: str | Nodes = keys_of(kb, path.topic)

@@ -1,4 +1,4 @@
-"""What is said without a model: an answer in a sentence, "3 drugs treat gout: A, B and C.", and a node in a few."""
+"""Answers and nodes in sentences without a language model: "3 drugs treat gout: A, B and C."."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from clew.store.graph.protocol import KnowledgeBase
 
 NOTHING = "Nothing in the base says so."
 LISTED = 5
-"""Of more answers than this the first are named and the others counted."""
+"""Maximum number of names in a sentence. The other answers are counted."""
 
 
 def sentence(answer: Answer) -> str:
-    """What is put forward, or that nothing is, from what the answer holds; ends with a full stop."""
+    """Return the answer in one sentence."""
     understood, count = answer.query.get("text"), len(answer.matches)
     if not answer.found:
         return WORDINGS["not_found"].headline + (f" I understood: {understood}." if understood else "")
@@ -37,7 +37,7 @@ def sentence(answer: Answer) -> str:
 
 
 def _counted(answer: Answer, count: int) -> str:
-    """How many there are of what, how many of them directly, and their names: "2 drugs treat gout: A and B"."""
+    """Return the number of matches, how many match directly, and their names: "2 drugs treat gout: A and B"."""
     kind = str(answer.query.get("kind", "thing"))
     said = answer.query.get("one" if count == 1 else "many")
     named = f": {_listed(answer.matches)}" if answer.matches else ""
@@ -48,7 +48,7 @@ def _counted(answer: Answer, count: int) -> str:
 
 
 def _best(answer: Answer) -> str:
-    """Who has the most or the least, and how much that is: "Konkordia Hut has the most beds (146)"."""
+    """Return who has the most or the least: "Konkordia Hut has the most beds (146)"."""
     said = answer.query.get("best" if len(answer.matches) == 1 else "best_many", "")
     kind = str(answer.query.get("kind", "thing"))
     among = answer.query.get("of", "")
@@ -89,7 +89,7 @@ def _value(answer: Answer, value: Value) -> str:
 
 
 def _first_rows(answer: Answer) -> str:
-    """The first rows, their cells joined, and how many more there are."""
+    """Return the first rows and the number of other rows."""
     shown = [", ".join(map(_cell, row)) for row in answer.rows[:LISTED]]
     more = len(answer.rows) - len(shown)
     return "; ".join(shown) + (f"; and {more:,} more" if more else "")
@@ -100,13 +100,13 @@ def _cell(cell: Cell) -> str:
 
 
 def _directly(answer: Answer) -> str:
-    """How many match by themselves, where others do by what lies below a name in a hierarchy."""
+    """Return the number of direct matches if other matches come from a hierarchy."""
     direct = answer.query.get("direct", len(answer.matches))
     return f" ({direct:,} directly)" if direct < len(answer.matches) else ""
 
 
 def _compared(answer: Answer) -> str:
-    """The value that was compared, which the evidence of the best has."""
+    """Return the compared value from the evidence of the first match."""
     evidence = answer.matches[0].evidence
     told = [piece for piece in evidence if isinstance(piece, Judgement) and piece.by not in ("query", "document")]
     if not told or not told[0].reason:
@@ -117,7 +117,7 @@ def _compared(answer: Answer) -> str:
 
 
 def _listed(candidates: tuple[Candidate, ...]) -> str:
-    """The first names, how often each where several bear it, and how many more there are."""
+    """Return the first names, with a count for shared names, and the number of other names."""
     times = Counter(candidate.node.name for candidate in candidates)
     named = dict(list(times.items())[:LISTED])
     names = [name if often == 1 else f"{name} ({often} times)" for name, often in named.items()]
@@ -128,13 +128,13 @@ def _listed(candidates: tuple[Candidate, ...]) -> str:
 
 
 ATTRIBUTES, RELATIONS, NAMES = 6, 6, 3
-"""How much of a node is described: attributes, relations, and names behind a relation."""
+"""Maximum number of attributes, relations, and names per relation in a description."""
 LONGEST = 300
-"""Characters of its text that are told."""
+"""Maximum number of characters of the text of a node in a description."""
 
 
 def description(kb: KnowledgeBase, node: int) -> str:
-    """What a base knows about a node."""
+    """Return a description of a node."""
     content = kb.node(node)
     kind = kind_in_words(kb.schema, content.type)
     told = [f"{content.name} is {'an' if kind[:1] in 'aeiou' else 'a'} {kind}."]

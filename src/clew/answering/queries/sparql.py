@@ -436,7 +436,10 @@ class _Sparql:
             prefix = f"_q{next(self.numbers)}_"
             test = _test(f"?{prefix}0", "=", value, kind)
             return self.exists(["{", *self.query(right.query, prefix), f"}} FILTER({test})"], [])
-        return _test(value, formula.comparison, self.value(right, level), kind)
+        goal = self.value(right, level)
+        if kind == "boolean" and formula.comparison not in ("=", "!="):  # not every endpoint orders truth values
+            value, goal = f"<{XSD}integer>({value})", f"<{XSD}integer>({goal})"
+        return _test(value, formula.comparison, goal, kind)
 
     # Expressions
 

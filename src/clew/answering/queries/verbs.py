@@ -20,16 +20,16 @@ PAST = dict(
         "studied:study took:take went:go won:win worked:work wrote:write",
     )
 )
-"""Verbs of the past that are done, not suffered: an accident happened, it is not happened."""
+"""Past participles without a passive: an accident happened, it was not happened."""
 PRESENT = re.compile(
     "act|apply|appear|belong|come|compete|connect|contribute|depend|fly|go|lead|live|map|participate|play|point|refer|"
     "relate|report|run|serve|star|travel|work"
 )
-"""Verbs that a preposition follows, written without an s."""
+"""Verbs before a preposition, without an s."""
 
 
 def of_many(label: str, *, negated: bool = False, one: bool = False) -> str:
-    """A relation as a verb of many things, or of one."""
+    """Return a relation as a verb in the plural or the singular."""
     first, rest, form = verb_of(label)
     if form == "be":
         return f"{'is' if one else 'are'}{' not' if negated else ''}{rest}"
@@ -41,7 +41,7 @@ def of_many(label: str, *, negated: bool = False, one: bool = False) -> str:
 
 
 def verb_of(label: str) -> tuple[str, str, str]:
-    """The verb, what follows it, and its form: of "be", a verb, one of the past, or put before a noun."""
+    """Return the verb, the words after it, and its form: "be", a verb, a participle, or before a noun."""
     words = words_of(label).split()
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
@@ -58,7 +58,7 @@ def verb_of(label: str) -> tuple[str, str, str]:
 
 
 def without_kind(label: str, kind: str) -> str:
-    """A relation without the type that it ends with, which the name behind it says: has_phenotype → "has"."""
+    """Return a relation without the type at its end: has_phenotype → "has"."""
     words = words_of(label)
     bare = words.removesuffix(f" {kind}").removesuffix(f" {plural(kind)}")
     is_verb = bare.endswith(PREPOSITIONS) or verb_of(bare)[2] in ("verb", "past")
@@ -66,7 +66,7 @@ def without_kind(label: str, kind: str) -> str:
 
 
 def _base(verb: str) -> str:
-    """A verb of one as a verb of many."""
+    """Return the plural of a verb."""
     irregular = {"has": "have", "does": "do", "goes": "go", "can": "can", "do": "do"}
     if verb in irregular or not verb.endswith("s"):
         return irregular.get(verb, verb)

@@ -1,1 +1,1 @@
-"""Embedders: the one that ships in the package, local folders, OpenAI-compatible endpoints, and a fake for tests."""
+"""Embedders: bundled, from local folders, from OpenAI-compatible endpoints, and a fake for tests."""

@@ -1,4 +1,4 @@
-"""Vectors from any OpenAI-compatible `/embeddings` endpoint: OpenAI, vLLM, Ollama, llama.cpp, LM Studio."""
+"""Embedder for OpenAI-compatible `/embeddings` endpoints: OpenAI, vLLM, Ollama, llama.cpp, LM Studio."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     import httpx
 
 LONGEST = 24_000
-"""Longer texts are cut: about the 8,192 tokens that such endpoints accept."""
+"""Maximum characters of a text: about the 8,192 tokens that such endpoints accept."""
 
 
 @dataclass(frozen=True)
 class EndpointEmbedder:
-    """One embedding model behind one base URL; texts go in batches, passing failures are asked again."""
+    """An embedding model at a base URL. Sends texts in batches and retries transient failures."""
 
     base_url: str
     model: str
@@ -38,19 +38,19 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """The model with its host."""
+        """The model's name with its host."""
         return name_at(self.model, self.base_url)
 
     @cached_property
     def dimension(self) -> int:
-        """The length of a vector, learnt from the server."""
+        """Length of a vector. The first access asks the server."""
         return len(self.embed(["dimension"], role="query")[0])
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:  # noqa: ARG002
-        """One unit vector per text."""
+        """Return one unit vector per text."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        wanted = [text[:LONGEST] or " " for text in texts]  # empty texts are refused by many servers
+        wanted = [text[:LONGEST] or " " for text in texts]  # many servers reject empty texts
         parts = [self._embed(wanted[start : start + self.batch]) for start in range(0, len(wanted), self.batch)]
         vectors = np.concatenate(parts)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -66,7 +66,7 @@ class EndpointEmbedder:
         raise ModelError(failure)
 
     def _post(self, texts: list[str]) -> tuple[Any, str]:
-        """The reply, or why asking again may help; what is wrong for good raises."""
+        """Return the reply, or None and the reason to retry. Raise ModelError if a retry is useless."""
         import httpx
 
         headers = {} if self.key is NO_KEY else {"Authorization": f"Bearer {self.key.reveal()}"}

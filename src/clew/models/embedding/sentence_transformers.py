@@ -1,4 +1,4 @@
-"""A sentence-transformers folder with torch weights, for models that were not exported to ONNX."""
+"""Embedder for a sentence-transformers folder with torch weights, for models without an ONNX export."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from clew.core.errors import ModelError, needing
 
 
 class SentenceTransformersEmbedder:
-    """Loads on first use, on whatever device torch finds; prompts by role come from the folder."""
+    """Embedder that loads on first use, on the device that torch selects. The folder defines prompts by role."""
 
     def __init__(self, folder: Path, *, batch: int = 32) -> None:
         self.folder, self.batch = folder, batch
         self._lock = Lock()
         weights = next(iter(sorted(folder.glob("*.safetensors"))), None)
         if weights is None:
-            raise ModelError(f"{folder} holds no embedder: expected model.onnx, or *.safetensors for torch")
+            raise ModelError(f"{folder} contains no embedder: expected model.onnx, or *.safetensors for torch")
         self.name = f"{folder.resolve().name}@{file_sha256(weights)[:12]}"
 
     @cached_property
     def dimension(self) -> int:
-        """The length of a vector."""
+        """Length of a vector."""
         return len(self.embed(["dimension"], role="query")[0])
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
-        """One unit vector per text."""
+        """Return one unit vector per text."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
         prompt = role if role in self._model.prompts else None

@@ -1,4 +1,4 @@
-"""The word vectors and the tokenizer of the embedder that ships with Clew; other trained encoders share them."""
+"""Word vectors and tokenizer of the bundled embedder, shared by other trained encoders."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FIRST_TOKEN, LAST_TOKEN = 101, 102
 
 @dataclass(frozen=True)
 class SharedWords:
-    """The table of word vectors inside the embedder's file; `told` says where it lies and how it is scaled."""
+    """The table of word vectors inside the embedder's file. `told` contains its offset, size and scale."""
 
     told: Mapping[str, Any]
 
     def vectors(self, ids: Sequence[int]) -> NDArray[np.float32]:
-        """One row per token."""
+        """Return one row per token."""
         found = (self._table[np.asarray(ids)].astype(np.float32) - self.told["zero"]) * np.float32(self.told["scale"])
         return np.asarray(found, dtype=np.float32)
 
@@ -34,16 +34,16 @@ class SharedWords:
 
 
 def embedders_tokenizer() -> Any:
-    """The one that the embedder itself uses, which cuts texts at its length."""
+    """Return the embedder's cached tokenizer, which truncates texts to the embedder's limit."""
     card = bundled_card()
     return kept_tokenizer(card.tokenizer, card.max_tokens)
 
 
 def cut(ids: Sequence[int], longest: int) -> Sequence[int]:
-    """The first tokens of a text, and the one that ends it."""
+    """Truncate a text to `longest` tokens, including the end token."""
     return ids if len(ids) <= longest else [*ids[: longest - 1], LAST_TOKEN]
 
 
 def open_tokenizer(longest: int | None = None) -> Any:
-    """The tokenizer of the embedder, without padding."""
+    """Open the embedder's tokenizer without padding, and truncate to `longest` tokens if it is given."""
     return tokenizer_of(BUNDLED / "tokenizer.json", longest)

@@ -1,7 +1,7 @@
-"""Reads a question and a passage together: whether the passage says what is asked, and which of its words do.
+"""Network that reads a question with a passage, and scores its relevance and the words that answer the question.
 
-An encoder of six layers, fine-tuned from the embedder that ships with Clew, whose table of word vectors it shares. What
-is known already can be told: then it looks for what is still missing. See ORIGIN.md beside the weights.
+The encoder has six layers, is fine-tuned from the bundled embedder, and shares its word vectors. Given the text known
+so far, it looks for the missing part. See ORIGIN.md in the folder of the weights.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ SHIPPED = Path(__file__).parent / "weights"
 SEMICOLON, COLON = 1025, 1024
 LONGEST_QUESTION, LONGEST_KNOWN, LONGEST_TITLE = 72, 48, 48
 LONGEST = 384
-"""Tokens of question, title and text together; what is longer is cut."""
+"""Maximum tokens of question, title and text together. Longer texts are cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What the network says of one passage."""
+    """Scores of one passage."""
 
     relevance: float
-    """Log-odds that the passage says what is asked, or a part of it."""
+    """Log-odds that the passage answers the question, or a part of it."""
     spans: NDArray[np.int32]
-    """The characters of each token of the text: start, end."""
+    """Start and end offset of each token of the text."""
     telling: Floats
-    """Per token, log-odds that it belongs to the sentences that say it."""
+    """Per token, log-odds that it belongs to an answering sentence."""
     starts: Floats
-    """Per token, how likely a short answer starts there; `ends` likewise."""
+    """Per token, a score for the start of a short answer. `ends` contains the scores for its end."""
     ends: Floats
 
 
 @dataclass(frozen=True)
 class PassageNetwork:
-    """Opened at the first use; `folder` holds encoder.onnx, heads.npz and card.json."""
+    """Network loaded on first use from a folder with encoder.onnx, heads.npz and card.json."""
 
     folder: Path = SHIPPED
     threads: int = min(4, os.cpu_count() or 1)
 
     @cached_property
     def version(self) -> str:
-        """What tells these weights from any other."""
+        """Identifier of these weights."""
         return str(self._card["digest"])[:12]
 
     def read(
         self, question: str, passages: Sequence[tuple[str, str]], known: Sequence[str] | None = None
     ) -> list[Seen]:
-        """One reading per (title, text), each by itself, so that no passage changes what is said of another.
+        """Score each (title, text) separately, so that passages do not influence each other.
 
-        `known` says for each passage what is known already; empty where nothing is.
+        `known` contains the text known so far for each passage, which may be empty.
         """
         firsts = {told: self._first(question, told) for told in {"", *(known or ())}}
         told = known or [""] * len(passages)
@@ -90,7 +90,7 @@ class PassageNetwork:
         return Seen(relevance, places, words[:, 0], words[:, 1], words[:, 2])
 
     def _tokens(self, text: str, most: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """The first tokens of a text, and the characters of each."""
+        """Return the first tokens of a text and their character spans."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
         return found.ids[:most], found.offsets[:most]
 

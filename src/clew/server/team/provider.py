@@ -23,7 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
-from clew.core.texts import read_toml
+from clew.core.replies import read_bounded
+from clew.core.texts import parse_json, read_toml
 from clew.server.access import Role, digest_of
 from clew.server.guard import CALLBACK
 from clew.server.settings import is_loopback
@@ -37,6 +38,12 @@ LONGEST_LOGIN = 600.0
 KEPT_SECONDS = 3600.0
 """How long the provider's addresses and keys are believed."""
 CLOCKS_APART = 30.0
+SECONDS = 20.0
+"""For one reply of the provider, until its last byte: everybody who signs in waits for it."""
+MOST_BYTES = 1_000_000
+"""Of one reply of the provider. Theirs have some thousand."""
+FAILURES = (httpx.HTTPError, TimeoutError, ValueError)
+"""What a provider that does not answer, or answers something else, makes of a request."""
 
 
 class _Role(BaseModel):
@@ -146,9 +153,8 @@ class Provider:
         if self.settings.client_secret is not None:
             sent["client_secret"] = self.settings.client_secret
         try:
-            reply = httpx.post(self._discovered()[0]["token_endpoint"], data=sent, timeout=20)
-            token = reply.json()["id_token"] if reply.status_code == httpx.codes.OK else None
-        except (httpx.HTTPError, ValueError, KeyError, TypeError):
+            token = _told("POST", self._discovered()[0]["token_endpoint"], sent)["id_token"]
+        except (*FAILURES, KeyError, TypeError):
             token = None
         if not isinstance(token, str):
             raise ProviderError("the provider gives nothing for this code")
@@ -189,11 +195,11 @@ class Provider:
             if self._known is None or anew or time.monotonic() - self._known[0] > KEPT_SECONDS:
                 issuer = self.settings.issuer.rstrip("/")
                 try:
-                    found = httpx.get(f"{issuer}/.well-known/openid-configuration", timeout=20).json()
+                    found = _told("GET", f"{issuer}/.well-known/openid-configuration")
                     for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
                         _check_address(found[name])
-                    keys = jwt.PyJWKSet.from_dict(httpx.get(found["jwks_uri"], timeout=20).json())
-                except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError, jwt.PyJWTError) as failure:
+                    keys = jwt.PyJWKSet.from_dict(_told("GET", found["jwks_uri"]))
+                except (*FAILURES, KeyError, TypeError, AttributeError, jwt.PyJWTError) as failure:
                     raise ProviderError(f"the provider does not answer as one: {failure}") from None
                 if found.get("issuer") != self.settings.issuer:
                     raise ProviderError("the provider calls itself by another name")
@@ -208,6 +214,13 @@ class Provider:
     def scheme(self) -> Literal["http", "https"]:
         """How browsers reach this server."""
         return "https" if self.settings.address.startswith("https://") else "http"
+
+
+def _told(method: str, address: str, form: Mapping[str, str] | None = None) -> Any:
+    """Return the JSON of a reply. Raise one of FAILURES."""
+    with httpx.stream(method, address, data=form, timeout=SECONDS) as reply:
+        reply.raise_for_status()
+        return parse_json(read_bounded(reply.iter_bytes(), MOST_BYTES, SECONDS))
 
 
 def _check_address(address: str) -> None:

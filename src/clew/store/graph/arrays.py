@@ -118,9 +118,9 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return list(self._nodes.column(attribute).take(_positions(nodes)).to_pylist())
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many nodes as an Arrow array."""
-        if attribute not in self._nodes.schema.names:
-            return [None] * len(nodes)
+        """An attribute of many nodes, or their `name`, `key` or `type`, as an Arrow array where it is a column."""
+        if attribute == "type" or attribute not in self._nodes.schema.names:
+            return super().raw_values(nodes, attribute)
         return self._nodes.column(attribute).take(_positions(nodes))
 
     def distinct(self, attribute: str) -> Sequence[Any]:

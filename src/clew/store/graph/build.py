@@ -140,13 +140,14 @@ def kind_of(arrow_type: pa.DataType) -> str:
     """The kind of an attribute in the words of the schema."""
     if pa.types.is_integer(arrow_type):
         return "integer"
-    if pa.types.is_floating(arrow_type):
-        return "number"
     if pa.types.is_boolean(arrow_type):
         return "boolean"
     if pa.types.is_temporal(arrow_type):
         return "date"
-    return "list" if pa.types.is_large_list(arrow_type) else "text"
+    if pa.types.is_floating(arrow_type) or pa.types.is_decimal(arrow_type):
+        return "number"
+    is_list = pa.types.is_list(arrow_type) or pa.types.is_large_list(arrow_type)
+    return "list" if is_list or pa.types.is_fixed_size_list(arrow_type) else "text"
 
 
 def _canonical(edges: EdgeColumns) -> EdgeColumns:

@@ -113,7 +113,9 @@ class KnowledgeBase(Explorable, Protocol):
         ...
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many nodes as the base holds it: an Arrow array where it has one."""
+        """An attribute of many nodes, or their `name`, `key` or `type`. Bases with columns give an Arrow array."""
+        if attribute in ("name", "key", "type"):
+            return [getattr(ref, attribute) for ref in self.refs(nodes.array)]
         return self.values(nodes, attribute)
 
     def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any] | pa.Array:

@@ -16,6 +16,7 @@ from typing import Any
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
+from clew.core.replies import ReplyTooLongError, read_bounded
 from clew.core.texts import parse_json, whole_text
 from clew.core.trace import span
 
@@ -143,18 +144,14 @@ class SparqlEndpoint:
     def _post(self, query: str) -> tuple[int, bytes]:
         """The status and the content of a reply; one that is too long, or drips for too long, is given up."""
         headers = {"Accept": "application/sparql-results+json", "User-Agent": "clew"}
-        end = time.monotonic() + self.politeness.timeout
-        content = bytearray()
         with self._client.stream("POST", self.url, data={"query": query}, headers=headers) as reply:
             if reply.status_code in REDIRECTED:
                 return reply.status_code, reply.headers.get("location", "").encode()
-            for piece in reply.iter_bytes():
-                content += piece
-                if len(content) > self.politeness.most_bytes:
-                    raise StorageError(f"{self.url}: a reply is longer than {self.politeness.most_bytes:,} bytes")
-                if time.monotonic() > end:
-                    raise TimeoutError("it drips")
-        return reply.status_code, bytes(content)
+            try:
+                content = read_bounded(reply.iter_bytes(), self.politeness.most_bytes, self.politeness.timeout)
+            except ReplyTooLongError as failure:
+                raise StorageError(f"{self.url}: {failure}") from None
+        return reply.status_code, content
 
     def _wait(self) -> None:
         """Keep to the agreed number of queries a second, over all threads."""

@@ -230,7 +230,7 @@ def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
     for row in _read(endpoint, f"SELECT DISTINCT ?s WHERE {{ {ends} }}", "?s"):
         if row.get("s", "").startswith("<"):
             graph.resource(content(row["s"]))
-    nodes, _ = graph.pieces()
+    nodes, *_ = graph.pieces()
     attributes = graph.attributes(graph.resources.values(), graph.labels)
     return Tables((nodes,), (), notes=tuple(f"{name}{IS}{predicate}" for predicate, name in attributes.items()))
 

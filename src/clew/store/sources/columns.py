@@ -12,10 +12,24 @@ _KEYS = (
     *("id", "key", "node_id", "identifier", "uid", "uuid", "_id", "uri", "iri", "node", "node_index", "node_key"),
     *("index", "code"),
 )
+GENERAL_KEYS = frozenset(_KEYS) | {"rowid", "pk"}
+"""Headers of keys that do not say of what."""
+KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
+"""Endings of headers of keys."""
 _NAMES = (
     *("name", "title", "label", "display_name", "node_name", "entity_name"),
     *("preferred_name", "preferred_label", "pref_label"),
 )
+NAMES = {
+    "full": ("name", "full_name", "display_name", "label_name", *_NAMES[4:]),
+    "title": ("title", "label", "caption", "subject", "headline"),
+}
+"""Headers of names: those that every row has for itself, and those that many rows may share."""
+NAME_PARTS = (
+    *(("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"), ("forename", "surname")),
+    *(("given_name", "surname"), ("first_name", "surname"), ("name_first", "name_last")),
+)
+"""Headers of two columns that are a name together."""
 _TYPES = ("type", "node_type", "entity_type", "category", "class", "kind", "labels", "label", "semantic_type")
 _ALIASES = (
     *("aliases", "synonyms", "alias", "synonym", "alt_names", "alt_labels", "alt_label", "alternative_names"),
@@ -25,6 +39,8 @@ _TEXTS = (
     *("text", "description", "definition", "abstract", "summary", "content", "body", "document"),
     *("comment", "details"),
 )
+DESCRIPTIONS = frozenset({*_ALIASES, *_TEXTS})
+"""Headers of texts that describe a row or name it once more."""
 _NODE_ROLES = {"key": _KEYS, "name": _NAMES, "type": _TYPES, "aliases": _ALIASES, "text": _TEXTS}
 _ENDS = (
     *(("head", "tail"), ("source", "target"), ("from", "to"), ("subject", "object"), ("src", "dst")),

@@ -19,6 +19,7 @@ import pyarrow.csv as pcsv
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import EDGE_COLUMNS, Piece, Problem
+from clew.store.sources.columns import GENERAL_KEYS, KEY_ENDINGS, plain
 from clew.store.sources.files import SourceOptions, kind_of
 from clew.store.sources.pieces import RawTable, as_edges
 
@@ -99,11 +100,11 @@ def read_delimited(
     data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
 ) -> tuple[RawTable, list[Problem]]:
     """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
-    if names is None:
-        _check_header(dialect.header, file)
+    header = names or _numbered(dialect.header, file)
     if dialect.spaced:
         data = _without_blanks(data, dialect)
     table, bad = _parse(data, dialect, file, names, skip_bad)
+    table = table.rename_columns(list(header))
     header_rows = int(names is None)
     newlines = data.count(b"\n") + (not data.endswith(b"\n"))
     if table.num_rows + header_rows == newlines:
@@ -178,10 +179,20 @@ def _parse(
         ) from wrong
 
 
-def _check_header(header: Sequence[str], file: str) -> None:
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise SourceError(f"the column {repeated[0]!r} appears more than once; rename one", file=file, line=1)
+def _numbered(header: Sequence[str], file: str) -> list[str]:
+    """Return the header with numbers after names that appear again: `Score`, `Score 2`. Keys must not."""
+    taken, times, found = set(header), Counter[str](), []
+    for name in header:
+        times[name] += 1
+        if times[name] > 1 and plain(name) in GENERAL_KEYS:
+            raise SourceError(f"the column {name!r} appears more than once; rename one", file=file, line=1)
+        own = name
+        while times[name] > 1 and own in taken:
+            own = f"{name or 'unnamed'} {times[name]}"
+            times[name] += own in taken
+        taken.add(own)
+        found.append(own)
+    return found
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:
@@ -239,6 +250,8 @@ def looks_like_triples(dialect: Dialect, path: Path) -> bool:
     widths = Counter(len(row) for row in dialect.rows)
     if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
         return False
+    if any(plain(cell) in GENERAL_KEYS or plain(cell).endswith(KEY_ENDINGS) for cell in dialect.header):
+        return False  # a header
     relations = Counter(row[1] for row in dialect.rows if len(row) == 3)
     first = relations[dialect.header[1]]
     return first > 1 or (len(dialect.rows) <= _FEW and kind_of(path) != ".csv")

@@ -39,6 +39,12 @@ class SourceOptions:
     """Leave out rows that cannot be read and list them, instead of stopping at the first."""
     groups_optional: bool = False
     """Accept sources without the column of groups, if that column comes from the base and not from the user."""
+    include: tuple[str, ...] = ()
+    """Types to read, by name or pattern, or patterns of keys with `://`. Empty means all."""
+    exclude: tuple[str, ...] = ()
+    """Types to leave out, written like those to include."""
+    attributes: frozenset[str] = frozenset()
+    """Attributes of the base that is changed. Columns of these names are attributes, even if called like a type."""
     follow_links: bool = False
     """Read what links lead to outside of a given folder. Without it they are skipped and listed."""
 

@@ -16,8 +16,9 @@ from clew.core.limits import TooLargeError, bounded_work, spend
 from clew.core.texts import parse_json, whole_value
 from clew.store.graph.tables import Problem
 from clew.store.sources.columns import edge_roles, node_roles
-from clew.store.sources.files import line_at, read_bytes
-from clew.store.sources.pieces import RawTable, is_text
+from clew.store.sources.files import line_at, read_bytes, stem_of
+from clew.store.sources.nested import nested_tables
+from clew.store.sources.pieces import RawTable, is_list, is_text
 from clew.store.sources.wide import concatenated
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
@@ -27,11 +28,14 @@ CELL_STEPS = 8
 _EDGE_LISTS = ("edges", "links", "relationships")
 
 
-def read_json_lines(data: bytes, file: str, *, skip_bad: bool = False) -> tuple[RawTable, list[Problem]]:
-    """One row per line; nested objects become columns named with a dot."""
+def read_json_lines(
+    data: bytes, file: str, *, skip_bad: bool = False, flat: bool = True
+) -> tuple[list[RawTable], list[Problem]]:
+    """One row per line; nested objects become columns named with a dot, or tables unless `flat` is set."""
     tables: list[pa.Table] = []
     lines: list[int] = []
     skipped: list[Problem] = []
+    nested: list[dict[str, Any]] = []
     with _bounded(data, file):
         for first, block in _blocks(data):
             records, places, problems = _records(first, block, file)
@@ -39,11 +43,23 @@ def read_json_lines(data: bytes, file: str, *, skip_bad: bool = False) -> tuple[
                 raise SourceError(problems[0].message, file=file, line=problems[0].line)
             skipped += problems
             lines += places
-            tables.append(table_of_records(records))
+            if nested or (not flat and not tables and any(map(_is_nested, records))):
+                nested += records
+            else:
+                tables.append(table_of_records(records))
+        if nested:
+            return nested_raw(nested, file), skipped
     table = concatenated(tables)
     if lines == list(range(1, len(lines) + 1)):
-        return RawTable(table, file), skipped
-    return RawTable(table, file, lines=pa.array(lines, pa.int64())), skipped
+        return [RawTable(table, file)], skipped
+    return [RawTable(table, file, lines=pa.array(lines, pa.int64()))], skipped
+
+
+def _is_nested(record: Mapping[str, Any]) -> bool:
+    return any(
+        isinstance(value, dict) or (isinstance(value, list) and value and isinstance(value[0], dict))
+        for value in record.values()
+    )
 
 
 @contextmanager
@@ -93,8 +109,11 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
     return records, kept, problems
 
 
-def read_json(data: bytes, file: str) -> list[RawTable]:
-    """The tables of a JSON document: a list of objects, or an object with lists under nodes and edges (or links)."""
+def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
+    """The tables of a JSON document: those of a graph under nodes and edges (or links), or those that it nests.
+
+    `flat` makes one table of a list of objects, with a column for each field of nested objects.
+    """
     try:
         document = parse_json(data)
     except json.JSONDecodeError as broken:
@@ -106,16 +125,26 @@ def read_json(data: bytes, file: str) -> list[RawTable]:
     if isinstance(document, dict):
         parts = [document.get("nodes"), *(document.get(name) for name in _EDGE_LISTS)]
     else:
-        parts = [document]
+        parts = [document] if flat else []
     with _bounded(data, file):
         tables = [
             RawTable(table_of_records(part), file)
             for part in parts
             if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
-        ]
+        ] or nested_raw(document, file)
     if not tables:
-        raise SourceError("expected a list of objects, or an object with lists named nodes and edges", file=file)
+        raise SourceError(
+            f"expected objects in a list or in an object, found {type(document).__name__} without any: "
+            "give a list of objects, an object of objects, or an object with lists named nodes and edges",
+            file=file,
+        )
     return tables
+
+
+def nested_raw(document: Any, file: str) -> list[RawTable]:
+    """The tables that a JSON document nests."""
+    found = nested_tables(document, stem_of(Path(file)))
+    return [RawTable(table_of_records(records), file, name=name) for name, records in found.items()]
 
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -183,6 +212,11 @@ def _text(value: Any) -> str:
     if isinstance(value, str | date):
         return str(value)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def holds_objects(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds nested records."""
+    return bool(pa.types.is_struct(kind.value_type if is_list(kind) else kind))
 
 
 def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:

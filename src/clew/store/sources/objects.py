@@ -17,6 +17,7 @@ from clew.store.graph.tables import EDGE_COLUMNS, Piece, Tables, Visibility
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.jsonl import table_of_records
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes
+from clew.store.sources.relational import read_tables
 from clew.store.sources.wide import agreed, concatenated
 
 if TYPE_CHECKING:
@@ -27,12 +28,24 @@ if TYPE_CHECKING:
 _RELATION_NAMES = ("relation", "predicate", "edge_type", "type", "label")
 
 
-def from_tables(nodes: Any = None, edges: Any = None, options: SourceOptions | None = None) -> Tables:
+def from_tables(
+    nodes: Any = None,
+    edges: Any = None,
+    options: SourceOptions | None = None,
+    *,
+    tables: Mapping[str, Any] | None = None,
+) -> Tables:
     """Tables from pyarrow, pandas or polars (or a list of dictionaries), their columns recognised as in files.
 
-    Either may be a list of several; without nodes the entities that edges name become nodes.
+    `nodes` and `edges` may be a list of several; without nodes the entities that edges name become nodes. `tables` are
+    tables by name that are no graph yet, `{"customers": …, "orders": …}`: they are read as files of these names are.
     """
     options = options or SourceOptions()
+    if tables is not None:
+        if nodes is not None or edges is not None:
+            raise InputError("expected either tables, or nodes and edges: give tables without nodes and edges")
+        read = read_tables([replace(_raw(table, name), name=name) for name, table in tables.items()], options)
+        return replace(read, visibility=Visibility(options.columns.get("groups")))
     node_pieces = [as_nodes(_raw(table, f"nodes[{i}]"), options) for i, table in enumerate(_several(nodes))]
     edge_pieces = [as_edges(_raw(table, f"edges[{i}]"), options) for i, table in enumerate(_several(edges))]
     if not node_pieces and not edge_pieces:

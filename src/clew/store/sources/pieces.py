@@ -18,9 +18,10 @@ from clew.store.sources.columns import Kind, edge_roles, node_roles
 from clew.store.sources.files import SourceOptions, stem_of
 
 _PLAIN_FILES: dict[Kind, set[str]] = {
-    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist", "graph", "table", ""},
-    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist", "graph", "kb", "table", ""},
+    "nodes": {"nodes", "node", "entities", "entity", "vertices", "node_list", "nodelist"},
+    "edges": {"edges", "edge", "links", "relations", "triples", "edge_list", "edgelist"},
 }
+_PLAIN_STEMS = {"graph", "kb", "table", ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class RawTable(Piece):
     """Rows as they stand in a file; `typed` is false where every value is text that may mean a number."""
 
     typed: bool = True
+    name: str = ""
+    """Name of the table, if the file holds several."""
 
 
 def unclear(raw: RawTable) -> SourceError:
@@ -54,6 +57,10 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
             file=raw.file,
         )
     columns = {"key": _keys(raw, roles["key"], "key")}
+    if "aliases" in roles and not _holds_words(raw, roles["aliases"]):
+        del roles["aliases"]  # an altitude
+    if {roles.get("type"), f"{roles.get('type')}_"} & options.attributes and "type" not in options.columns:
+        del roles["type"]
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
     elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
@@ -88,6 +95,11 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
     return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
 
 
+def _holds_words(raw: RawTable, name: str) -> bool:
+    kind = _attribute(raw.table[name], raw.typed).type
+    return is_text(kind) or is_list(kind) or bool(pa.types.is_null(kind))
+
+
 def _groups(raw: RawTable, options: SourceOptions) -> dict[str, pa.ChunkedArray]:
     """Who may see each row, where the user has said which column tells."""
     column = options.columns.get("groups")
@@ -104,15 +116,15 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def as_lists(column: pa.ChunkedArray, *, split: bool = True) -> pa.ChunkedArray:
+def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = "") -> pa.ChunkedArray:
     """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
     if is_list(column.type):
         return pc.cast(column, pa.list_(pa.string()))
-    texts = missing_to_null(as_text(column), pa.array([""]))
+    texts = missing_to_null(as_text(column), pa.array([""])).cast(pa.string())
     if not split or pc.any(pc.starts_with(texts, "[")).as_py():
         lists = map(_json_list if split else _single, texts.to_pylist())
         return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
-    separator = "|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";"
+    separator = separator or ("|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";")
     parts = pc.split_pattern(texts, separator)
     chunks = []
     for chunk in parts.chunks:
@@ -229,12 +241,16 @@ def _json_list(text: str | None) -> list[str] | None:
 
 def is_plainly(kind: Kind, path: Path) -> bool:
     """Whether a file is called just nodes, or edges, or the like, perhaps with a number."""
-    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower()) in _PLAIN_FILES[kind]
+    return _bare_stem(path) in _PLAIN_FILES[kind]
+
+
+def _bare_stem(path: Path) -> str:
+    return re.sub(r"[\W\d_]+$", "", stem_of(path).lower())
 
 
 def _telling_stem(file: str, kind: Kind) -> str:
     """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
-    return "" if is_plainly(kind, Path(file)) else stem_of(Path(file))
+    return "" if _bare_stem(Path(file)) in _PLAIN_FILES[kind] | _PLAIN_STEMS else stem_of(Path(file))
 
 
 def _constant(value: str, count: int) -> pa.ChunkedArray:
@@ -245,12 +261,14 @@ def _columns(names: list[str]) -> str:
     return f"the columns are: {', '.join(names)}"
 
 
-_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None")
+_MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "–", "—")
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
+_GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
+"""Numbers with commas between thousands, or with the sign of minus that is printed."""
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
 _WRITTEN = ("%b %d %Y", "%b %d, %Y", "%d %b %Y", "%d. %b %Y", "%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y")
 _WITH_YEAR = r"^([^0-9]*[0-9]{1,2}[^0-9]+)+[0-9]{4}$|^[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}$"
 _DATES = {"date": _DATE, "time": _TIME}
@@ -270,6 +288,9 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
             if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
                 return cleaned  # a float would lose digits
             return _cast(values, name, cleaned)
+    if not dates_only and _all_match(sample, _GROUPED) and _all_match(values, _GROUPED):
+        plain_digits = pc.replace_substring(pc.replace_substring(values, ",", ""), "−", "-")
+        return typed_by_content(plain_digits)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
     return cleaned if dates is None else dates
 
@@ -321,6 +342,7 @@ def _cast(values: pa.ChunkedArray, name: str, otherwise: pa.ChunkedArray) -> pa.
         "time": pa.timestamp("us"),
     }
     try:
-        return pc.cast(pc.utf8_lower(values) if name == "boolean" else values, types[name])
+        written = pc.utf8_lower(values) if name == "boolean" else values
+        return pc.cast(pc.utf8_rtrim(values, "Z") if name == "time" else written, types[name])
     except pa.ArrowInvalid:  # a thirteenth month: written like a date, and none
         return otherwise

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -19,6 +20,7 @@ from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 from clew.store.sources.files import SourceOptions, kind_of, line_at, read_utf8
 from clew.store.sources.jsonl import column_of
 
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _OBO = "http://www.geneontology.org/formats/oboInOwl#"
@@ -27,7 +29,7 @@ _OWL = "http://www.w3.org/2002/07/owl#"
 _SCHEMA = ("http://schema.org/", "https://schema.org/")
 _TITLES = ("http://purl.org/dc/terms/", "http://purl.org/dc/elements/1.1/")
 
-TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+TYPE = _RDF + "type"
 NAMES = (
     *(_SKOS + "prefLabel", _RDFS + "label", *(base + "name" for base in _SCHEMA), "http://xmlns.com/foaf/0.1/name"),
     *(base + "title" for base in _TITLES),
@@ -44,6 +46,9 @@ TEXTS = (
 )
 PLAIN_TYPES = frozenset({_OWL + "NamedIndividual", _OWL + "Thing", _RDFS + "Resource"})
 """Types that say nothing; another one is preferred."""
+_CLASSES = frozenset({_OWL + "Class", _RDFS + "Class"})
+_VOCABULARIES = (_RDF, _RDFS, _OWL, "http://www.w3.org/ns/shacl#", "http://www.w3.org/2003/11/swrl#")
+"""Namespaces of what describes a vocabulary: properties, restrictions, lists, shapes, rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +205,26 @@ class RdfGraph:
         """What is known of a subject so far, ready to be added to."""
         return self.resources.setdefault(key, _Resource())
 
-    def pieces(self, *, partial: bool = False) -> tuple[Piece, Piece]:
-        """Nodes and edges; an edge `type` leads to each class that the sources describe as well.
+    def pieces(self, *, partial: bool = False, include: Sequence[str] = ()) -> tuple[Piece, Piece, list[str]]:
+        """Nodes, edges and notes; an edge `type` leads to each class that the sources describe as well.
 
-        Where they are `partial`, changes to a base, no name is made up from an IRI.
+        Where they are `partial`, changes to a base, no name is made up from an IRI. What only describes the vocabulary
+        is left out, unless there is nothing else or `include` names its type.
         """
         labels = self.labels
         file = ", ".join(self.files)
         edges, gone = unfolded(self.edges)
+        axioms = self._axioms(edges, include)
+        notes = []
+        if axioms and len(self.resources) > len(axioms | gone):
+            counts = Counter(local_name(self._kind(self.resources[key])) for key in axioms if key in self.resources)
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common(8) if kind)
+            notes.append(f"{file}: left out {len(axioms):,} nodes that describe the vocabulary ({kinds})")
+            edges = [edge for edge in edges if not {edge[0], edge[2]} & axioms]
+            gone |= axioms
         described = {key: resource for key, resource in self.resources.items() if key not in gone}
         for key, resource in described.items():
-            edges += [(key, TYPE, kind) for kind in resource.types if kind in self.resources]
+            edges += [(key, TYPE, kind) for kind in resource.types if kind in described]
         relations = short_names({relation for _, relation, _ in edges}, labels, self.prefixes)
         heads, names, tails = zip(*edges, strict=True) if edges else ((), (), ())
         columns = (heads, [relations[name] for name in names], tails)
@@ -218,7 +232,26 @@ class RdfGraph:
             {role: pa.array(column, pa.string()) for role, column in zip(EDGE_COLUMNS, columns, strict=True)}
         )
         keys = dict.fromkeys([*described, *(key for head, _, tail in edges for key in (head, tail))])
-        return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file)
+        return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file), notes
+
+    def _axioms(self, edges: Sequence[Edge], include: Sequence[str]) -> set[str]:
+        """Return the nodes that describe the vocabulary: by their types, or blank and reached by its predicates."""
+        reached: dict[str, list[tuple[str, str]]] = {}
+        for head, relation, tail in edges:
+            if tail.startswith("_:"):
+                reached.setdefault(tail, []).append((head, relation))
+        axioms = set()
+        for key, resource in self.resources.items():
+            types = [kind for kind in resource.types if kind not in PLAIN_TYPES]
+            own = [kind for kind in types if key.startswith("_:") or kind not in _CLASSES]
+            if types and len(own) == len(types) and all(map(_is_own, types)):
+                axioms.add(key)
+        axioms = {key for key in axioms if not {local_name(kind) for kind in self.resources[key].types} & set(include)}
+        waiting = {key for key in reached if not self.resources.get(key, _Resource()).types} - axioms
+        while found := {key for key in waiting if all(way[0] in axioms or _is_own(way[1]) for way in reached[key])}:
+            axioms |= found
+            waiting -= found
+        return axioms
 
     def _nodes(self, keys: list[str], labels: dict[str, str], partial: bool) -> pa.Table:
         resources = [self.resources.get(key, _Resource()) for key in keys]
@@ -261,13 +294,26 @@ class RdfGraph:
 
     def _kind(self, resource: _Resource) -> str:
         telling = [kind for kind in resource.types if kind not in PLAIN_TYPES]
-        return min(telling or resource.types, default="")
+        things = [kind for kind in telling if not _is_own(kind)]
+        if not things and (classes := _CLASSES & set(telling)):
+            return _OWL + "Class" if _OWL + "Class" in self.class_types else min(classes)
+        return min(things or telling or resource.types, default="")
+
+    @cached_property
+    def class_types(self) -> set[str]:
+        """The ways of saying that something is a class which the sources use."""
+        return {kind for resource in self.resources.values() for kind in resource.types} & _CLASSES
 
     def _value(self, texts: list[Text] | None) -> object:
         if not texts:
             return None
         values = [text.parsed() for text in in_language(texts, self.language)]
         return values[0] if len(values) == 1 else sorted(str(value) for value in values)
+
+
+def _is_own(iri: str) -> bool:
+    """Return whether an IRI belongs to the languages that vocabularies are written in."""
+    return iri.startswith(_VOCABULARIES)
 
 
 def _name(key: str) -> str:

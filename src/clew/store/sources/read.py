@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.core.disk import list_files
 from clew.core.errors import InputError, SourceError
@@ -16,17 +18,17 @@ from clew.store.graph.node_table import with_edge_groups
 from clew.store.graph.tables import Piece, Problem, Tables, Visibility
 from clew.store.remote.bolt import is_graph_address
 from clew.store.sources.bolt import read_graph
-from clew.store.sources.columns import kind_of_columns
+from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.store.sources.files import SourceOptions, kind_of, read_utf8
-from clew.store.sources.jsonl import read_json, read_json_lines, read_parquet
+from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
+from clew.store.sources.profile import profile_column
 from clew.store.sources.rdf import FORMATS, RdfGraph
-from clew.store.sources.relational import read_database, read_related
-from clew.store.sources.row_keys import is_of_things, keyed
+from clew.store.sources.relational import read_database, read_tables
 from clew.store.sources.stark import read_stark, stark_folder
 from clew.store.sources.wide import agreed, end_columns, split_wide
 from clew.store.sources.wikidata import is_wikidata, read_wikidata
@@ -44,8 +46,6 @@ DOCUMENTS = """
 """Which folders `clew.documents` reads, which lies above."""
 
 
-_DESCRIBING = {"name", "aliases", "text"}
-"""Roles that say something of rows, and not how the tables hang together."""
 TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
 """What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
 
@@ -82,32 +82,34 @@ class _Found:
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
         if kind not in ("nodes", None):
             self.edge_tables.append(raw)
-        elif said or self.partial:
-            self.add_nodes(raw, options, is_clear=kind is not None)
+        elif said or self.partial or is_plainly("nodes", Path(raw.file)):
+            self.add_nodes(raw, options)
         else:
             self.things.append(raw)
 
-    def add_nodes(self, raw: RawTable, options: SourceOptions, *, is_clear: bool) -> None:
-        if not is_clear and (self.partial or not is_of_things(raw, options)):
+    def add_nodes(self, raw: RawTable, options: SourceOptions) -> None:
+        """Add a table of a graph: its key is that of the nodes, and a column may be their type."""
+        roles = node_roles(raw.table.column_names, options.columns)
+        if "key" not in roles and (self.partial or is_plainly("nodes", Path(raw.file))):
             raise unclear(raw)
-        if not self.partial:
-            raw, options, told = keyed(raw, options)
-            self.notes += [told] if told else []
-        self.nodes.append(as_nodes(raw, options, partial=self.partial))
+        key = roles.get("key")
+        is_given = "key" in options.columns or key != roles.get("name")
+        if key is not None and (self.partial or is_given or profile_column(key, raw.table[key]).is_unique):
+            self.nodes.append(as_nodes(raw, options, partial=self.partial))
+            return
+        declared = {role: column for role, column in roles.items() if role in ("type", "name")}
+        self.take(read_tables([raw], replace(options, columns=declared | dict(options.columns))))
 
     def settle(self, options: SourceOptions) -> None:
-        """Tell whether tables are those of one database; edges that stand elsewhere name nodes by their own keys."""
-        told = options.columns.keys() - _DESCRIBING
-        is_told = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files or told)
-        related = () if is_told or options.node_type else read_related(self.things, options)
-        if isinstance(related, Tables):
-            self.take(related)
-            return
-        self.notes += related
-        for raw in self.things:
-            with readable(raw.file):
-                is_clear = kind_of_columns(raw.table.column_names, options.columns) is not None
-                self.add_nodes(raw, options, is_clear=is_clear)
+        """Read tables as those of one database, unless edges name the rows or the user does."""
+        is_graph = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files)
+        if is_graph or options.columns.keys() & {"key", "type"}:
+            for raw in self.things:
+                with readable(raw.file):
+                    self.add_nodes(raw, options)
+        elif self.things:
+            with readable(self.things[0].file):
+                self.take(read_tables(self.things, options))
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
         """Add what a format gives whole; `columns` are those that the user may map."""
@@ -144,7 +146,8 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
                 _read(file, kind, options, found)
     found.settle(options)
     if found.rdf.files:
-        described, linked = found.rdf.pieces(partial=partial)
+        described, linked, notes = found.rdf.pieces(partial=partial, include=options.include)
+        found.notes += notes
         found.nodes.append(described)
         found.edges.append(linked)
     _check_mapping(found, options)
@@ -154,9 +157,10 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     for piece in (as_nodes(raw, end_options, partial=True) for raw in ends):
         found.nodes.append(replace(piece, table=with_edge_groups(piece.table, found.edges)))
     implicit_type = options.node_type or "entity"
+    nodes, edges = _of_types(found.nodes, found.edges, options)
     return Tables(
-        agreed(found.nodes),
-        agreed(found.edges),
+        agreed(nodes),
+        agreed(edges),
         found.implicit or not (found.nodes or partial),
         implicit_type,
         tuple(found.notes),
@@ -164,6 +168,39 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
         tuple(found.answers),
         Visibility(options.columns.get("groups")),
     )
+
+
+def _of_types(
+    nodes: Sequence[Piece], edges: Sequence[Piece], options: SourceOptions
+) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """Keep the nodes of the types or namespaces that the user wants, and the edges between them."""
+    if not options.include and not options.exclude:
+        return nodes, edges
+    seen: set[str] = set()
+
+    def is_wanted(row: dict[str, object]) -> bool:
+        names = {str(row.get("type") or "entity"), str(row["key"])}
+        matched = [one for one in options.include + options.exclude if any(fnmatchcase(name, one) for name in names)]
+        seen.update(matched, names & {str(row.get("type"))})
+        is_in = not options.include or any(one in options.include for one in matched)
+        return is_in and not any(one in options.exclude for one in matched)
+
+    kept, keys = [], pa.array([], pa.large_string())
+    for piece in nodes:
+        columns = [name for name in ("key", "type") if name in piece.table.column_names]
+        rows = pa.array([is_wanted(row) for row in piece.table.select(columns).to_pylist()], pa.bool_())
+        kept.append(_filtered(piece, rows))
+        keys = pa.concat_arrays([keys, kept[-1].table["key"].cast(pa.large_string()).combine_chunks()])
+    if unknown := [one for one in options.include + options.exclude if one not in seen]:
+        raise InputError(f"{unknown[0]!r}: no node has this type or key; the types are {', '.join(sorted(seen)[:30])}")
+    ends = [[pc.is_in(piece.table[end].cast(keys.type), value_set=keys) for end in ("head", "tail")] for piece in edges]
+    return kept, [_filtered(piece, pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
+
+
+def _filtered(piece: Piece, rows: pa.Array | pa.ChunkedArray) -> Piece:
+    places = pc.indices_nonzero(rows).cast(pa.int64())
+    lines = pc.add(places, piece.first_line) if piece.lines is None else piece.lines.take(places)
+    return replace(piece, table=piece.table.take(places), lines=lines)
 
 
 def from_database(url: str, options: SourceOptions | None = None) -> Tables:
@@ -175,16 +212,22 @@ def from_database(url: str, options: SourceOptions | None = None) -> Tables:
 
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     kind = kind_of(path)
+    flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
     if kind in _PARQUET:
-        found.add(read_parquet(path, options.columns), said, options)
+        raw = read_parquet(path, options.columns)
+        is_nested = not flat and any(map(holds_objects, raw.table.schema.types))
+        for part in nested_raw(raw.table.to_pylist(), str(path)) if is_nested else [raw]:
+            found.add(part, said, options)
     elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
-        raw, skipped = read_json_lines(read_utf8(path, options.encoding), str(path), skip_bad=options.skip_bad)
+        data = read_utf8(path, options.encoding)
+        raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat)
         found.skipped += skipped
-        found.add(raw, said, options)
+        for raw in raws:
+            found.add(raw, said, options)
     elif kind == ".json":
-        for raw in read_json(read_utf8(path, options.encoding), str(path)):
+        for raw in read_json(read_utf8(path, options.encoding), str(path), flat=flat):
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)

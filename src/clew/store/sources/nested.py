@@ -1,0 +1,188 @@
+"""Nested JSON → plain tables: objects of objects, nested objects and lists of objects become tables that refer to each
+other, so that a profile of their columns finds the rest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from clew.core.nouns import singular
+from clew.store.sources.columns import GENERAL_KEYS, NAMES, plain
+
+Record = dict[str, Any]
+
+MIN_MAP_KEYS = 3
+"""Keys of a nested object from which on they may be values rather than names of fields."""
+MIN_ALIKE = 0.3
+"""Fields of an object per field that several objects have, in a map of like objects."""
+MIN_SAME = 0.9
+"""Share of the keys of a map that stand for the same in every record, so that they are keys of things."""
+MAX_FIELDS = 30
+"""Fields of a nested object that become columns. A larger object is a list of its fields."""
+
+
+def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
+    """Return the tables of a JSON document by name, or nothing if it holds no objects. Call its own table `name`."""
+    tables: dict[str, list[Record]] = {}
+    parts = _parts(document)
+    for part, records in parts.items():
+        _add(part if len(parts) > 1 else name, records, tables)
+    return tables
+
+
+def _parts(document: Any) -> dict[str, list[Record]]:
+    """Return the lists of objects that a document holds, by the names of its fields."""
+    if isinstance(document, list):
+        records = [record for record in document if isinstance(record, dict)]
+        return {"": records} if records and len(records) == len(document) else {}
+    if not isinstance(document, dict):
+        return {}
+    if _is_map([document], least=2):
+        return {"": _map_records(document)}
+    parts: dict[str, list[Record]] = {}
+    for name, value in document.items():
+        inner = _parts(value)
+        if not inner and isinstance(value, dict) and len(value) > 1:
+            inner = {"": _map_records(value)}
+        for own, records in inner.items():
+            parts[own or name] = records
+    return parts
+
+
+def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> bool:
+    """Return whether the keys of objects are values: they lead to like objects, or most objects lack most of them."""
+    values = [value for one in objects for value in one.values()]
+    keys = {key for one in objects for key in one}
+    if len(keys) < least or not values:
+        return False
+    if all(isinstance(value, dict) for value in values):
+        counts = Counter(field for value in values for field in value)
+        shared = {field for field, count in counts.items() if count > 1}
+        is_alike = 2 * sum(counts[field] for field in shared) > counts.total()
+        is_alike = is_alike and mean(map(len, values)) >= MIN_ALIKE * len(shared)
+        return is_alike and not any(map(_is_part, values[0].values()))
+    is_plain = not any(isinstance(value, dict) for value in values)
+    return is_plain and len(objects) > 1 and mean(map(len, objects)) <= len(keys) / 2
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is a table of its own, so that the object around it holds several."""
+    return isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value)
+
+
+def _map_records(items: Mapping[str, Any]) -> list[Record]:
+    """Return an object of objects as records; a key is their name, unless they have names of their own."""
+    fields = {plain(field) for value in items.values() if isinstance(value, dict) for field in value}
+    if any(isinstance(value, dict) for value in items.values()):
+        is_named = bool(fields & {*NAMES["full"], *NAMES["title"]}) or any(one.endswith("_name") for one in fields)
+        header = "id" if is_named and "id" not in fields else "key" if is_named else "name"
+        return [{header: key, **value} for key, value in items.items() if isinstance(value, dict)]
+    if any(isinstance(value, list) for value in items.values()):
+        return [{"name": key, "items": value} for key, value in items.items()]
+    return [{"id": key, "name": value} for key, value in items.items()]
+
+
+def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
+    """Add a table, and tables of the records that are nested in it."""
+    while structs := _structs(records):
+        records = [_flattened(record, structs) for record in records]
+    tables[name] = records = [dict(record) for record in records]
+    for field in dict.fromkeys(field for record in records for field in record):
+        values = [value for record in records if (value := record.get(field)) not in (None, [], {})]
+        objects = [value for value in values if isinstance(value, dict)]
+        lists = [value for value in values if isinstance(value, list) and any(isinstance(one, dict) for one in value)]
+        if objects and len(objects) == len(values):
+            if all(isinstance(item, dict) for one in objects for item in one.values()) and _is_map(objects):
+                rows = [_map_records(record.get(field) or {}) for record in records]
+                _add_rows(name, field, records, rows, tables)
+            else:
+                _list_items(records, field, objects)
+        elif lists and len(lists) == len(values):
+            rows = [[one for one in record.get(field) or () if isinstance(one, dict)] for record in records]
+            _add_rows(name, field, records, rows, tables)
+
+
+def _structs(records: Sequence[Record]) -> set[str]:
+    """Return the fields that hold objects of the same few fields in all records."""
+    objects: dict[str, list[Record]] = {}
+    others: set[str] = set()
+    for record in records:
+        for field, value in record.items():
+            if isinstance(value, dict):
+                objects.setdefault(field, []).append(value)
+            elif value is not None:
+                others.add(field)
+    few = {field for field, held in objects.items() if len({key for one in held for key in one}) <= MAX_FIELDS}
+    return {field for field in few - others if not _is_map(objects[field])}
+
+
+def _flattened(record: Record, structs: Collection[str]) -> Record:
+    """Replace nested objects by their fields."""
+    flat: Record = {}
+    for field, value in record.items():
+        flat |= {f"{field}.{key}": one for key, one in (value or {}).items()} if field in structs else {field: value}
+    return flat
+
+
+def _list_items(records: list[Record], field: str, objects: Sequence[Mapping[str, Any]]) -> None:
+    """Replace an object by a list: of its values if each key has one value in all records, or else of both."""
+    meanings: dict[str, set[str]] = {}
+    for one in objects:
+        for key, value in one.items():
+            meanings.setdefault(key, set()).add(str(value))
+    is_named = bool(meanings) and sum(len(texts) == 1 for texts in meanings.values()) >= MIN_SAME * len(meanings)
+    is_named = is_named and all(isinstance(value, str) for one in objects for value in one.values())
+    for record in records:
+        if record.get(field) is not None:
+            items = record[field].items()
+            record[field] = [value if is_named else f"{key}: {_text(value)}" for key, value in items]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _add_rows(
+    parent: str, field: str, records: list[Record], rows: list[list[Record]], tables: dict[str, list[Record]]
+) -> None:
+    """Make a table of nested records.
+
+    Records that come again are things of their own, to which the records around them refer. Others belong to the record
+    around them and refer to it.
+    """
+    name = field.rpartition(".")[2]
+    name = f"{parent}_{name}" if name in tables else name
+    distinct = list({json.dumps(row, sort_keys=True): row for inner in rows for row in inner}.values())
+    key = _key_field(distinct, MIN_SAME)
+    if len(distinct) < sum(map(len, rows)) and key is not None:
+        for record, inner in zip(records, rows, strict=True):
+            record[field] = [str(row[key]) for row in inner]
+        _add(name, list({str(row[key]): row for row in reversed(distinct)}.values())[::-1], tables)
+        return
+    own = _key_field(records)
+    if own is None:
+        own = "id" if not any("id" in record for record in records) else "row_id"
+        for number, record in enumerate(records, 1):
+            record[own] = number
+    column = singular(parent)
+    held = [{column: record[own], **row} for record, inner in zip(records, rows, strict=True) for row in inner]
+    if _key_field(held, MIN_SAME) is None:  # a name that is no name, such as the language of a translation
+        held = [{"key" if field == "name" else field: value for field, value in row.items()} for row in held]
+    for record in records:
+        record.pop(field, None)
+    if held:
+        _add(name, held, tables)
+
+
+def _key_field(records: Sequence[Record], least: float = 1.0) -> str | None:
+    """Return the field that tells the share `least` of records apart: one called like a key, or else a name."""
+    for headers in (GENERAL_KEYS, NAMES["full"]):
+        for field in records[0] if records else ():
+            values = [record.get(field) for record in records]
+            is_plain = all(isinstance(value, str | int) and value != "" for value in values)
+            if plain(field) in headers and is_plain and len(set(map(str, values))) >= least * len(values):
+                return field
+    return None

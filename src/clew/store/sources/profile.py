@@ -1,0 +1,450 @@
+"""Profile every column of some tables, and decide by it on keys, names, references, lists and categories.
+
+These decisions are made here and nowhere else, for files, databases and Python objects alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from clew.core.nouns import plural, singular
+from clew.store.graph.build import kind_of
+from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, plain
+from clew.store.sources.databases import ForeignKey, SqlTable
+from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
+
+Content = Mapping[str, pa.ChunkedArray]
+
+MAX_NAME_CHARS = 80
+"""Length of a name or a category, in characters. Longer texts describe."""
+MAX_ITEM_CHARS = 40
+"""Length of an item of a list in one cell, in characters."""
+MAX_REPEATED = 0.9
+"""A column is a category up to this number of distinct texts per filled cell."""
+MIN_FILLED = 0.5
+"""Share of rows that must have a name."""
+MIN_DISTINCT_TITLE, MIN_DISTINCT_NAME = 0.5, 0.95
+"""Distinct texts per filled cell of a column that names rows: with a header that says so, and without."""
+MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
+"""Share of distinct values found in another table: with a header that speaks of it, and without."""
+MIN_SPLIT = 0.05
+"""Share of filled cells that hold the separator of a list."""
+MAX_TARGETS = 20
+"""Number of columns of a table that others may refer to, so that the cost does not grow with the square of columns."""
+MAX_PANEL_COLUMNS = 3
+MAX_LISTED_VALUES = 50
+"""Categories with more values than this are not listed in the summary."""
+_SAMPLE = 2000
+_TEXT = pa.large_string()
+_SEPARATORS = ("|", ";", ",")
+_WORD = re.compile(r"[^\W\d_]{3}")
+_CODE = re.compile(r"^(?=\D*\d)\S+$")
+_NOT_A_NAME = re.compile(
+    r"^\w+://|^www\.|^\S+@\S+\.\w+$"  # addresses
+    r"|^\S*[/\\]\S+\.\w{1,5}$|^\S+\.[a-z]\w{1,4}$"  # files
+    r"|^\d{4}-\d\d-\d\d|^\D*(?:\d{1,2}\D+){1,2}\d{4}$"  # days
+    r"|\w\s+\w.*\s\w+[.!?]$",  # sentences
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnProfile:
+    """Statistics of one column. Those of a list count its items."""
+
+    name: str
+    kind: str
+    """`text`, `integer`, `number`, `boolean`, `date`, `list`, or `empty` if no cell has a value."""
+    rows: int
+    filled: int
+    """Number of cells with a value."""
+    values: pa.Array = field(repr=False)
+    """Distinct values as text."""
+    items: int
+    """Number of values: cells, or items of lists."""
+    separator: str | None = None
+    """Separator of the items, if lists are written as text."""
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct values."""
+        return len(self.values)
+
+    @property
+    def empty(self) -> int:
+        """Number of cells without a value."""
+        return self.rows - self.filled
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether every row has a value and no two rows share one."""
+        return self.kind != "list" and self.rows == self.distinct > 0
+
+    @cached_property
+    def longest(self) -> int:
+        """Number of characters of the longest value."""
+        return pc.max(pc.utf8_length(self.values)).as_py() or 0
+
+    @cached_property
+    def sample(self) -> list[str]:
+        """Some of the distinct values."""
+        return [text for text in map(str.strip, self.values.slice(0, _SAMPLE).to_pylist()) if text]
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the values are short texts, some of which come again."""
+        is_worded = self.kind in ("text", "list") and 0 < self.longest <= MAX_NAME_CHARS
+        return is_worded and self.distinct <= MAX_REPEATED * self.items
+
+    @cached_property
+    def is_code(self) -> bool:
+        """Whether the texts are single words with digits (`L0141`), or capitals of one length (`JFK`)."""
+        alike = len(set(map(len, self.sample))) == 1 and all(map(str.isupper, self.sample))
+        return (alike and not any(" " in text for text in self.sample)) or self._mostly(_CODE)
+
+    @cached_property
+    def could_name(self) -> bool:
+        """Whether the values are short texts with letters that hardly repeat, and not addresses, days or sentences."""
+        if not self.sample or self.longest > MAX_NAME_CHARS or not self.tells(MIN_DISTINCT_NAME):
+            return False
+        return all(any(map(str.isalpha, text)) for text in self.sample) and not self._mostly(_NOT_A_NAME)
+
+    def tells(self, least: float) -> bool:
+        """Whether most rows have a text, and the share `least` of these texts is distinct."""
+        is_filled = self.kind == "text" and self.filled > MIN_FILLED * self.rows
+        return is_filled and self.distinct >= least * self.filled
+
+    def _mostly(self, pattern: re.Pattern[str]) -> bool:
+        return 2 * sum(pattern.search(text) is not None for text in self.sample) > len(self.sample)
+
+
+@dataclass(frozen=True, eq=False)
+class TableProfile:
+    """The columns of a table, and what follows from them."""
+
+    table: SqlTable
+    """Its key and its foreign keys."""
+    columns: Mapping[str, ColumnProfile]
+    rows: int
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Column of a reference → share of its distinct values that the other table has."""
+    named_by: tuple[str, ...] = ()
+    """Columns that name a row. Empty if rows are called by their keys or numbers."""
+    is_between: bool = False
+    """Whether rows connect other rows and are called after these."""
+    is_panel: bool = False
+    """Whether several columns name a row of which each combination comes about once: a country and a year."""
+
+    @property
+    def type(self) -> str:
+        """The type of a row: `category` of `categories`, or the header of the names if the table's name has no word."""
+        if _WORD.search(self.table.name):
+            return singular(self.table.name)
+        named = [name for name in self.named_by if plain(name) not in (*NAMES["full"], *NAMES["title"])]
+        return singular(named[0]) if len(self.named_by) == 1 and named else "row"
+
+    @cached_property
+    def targets(self) -> list[ColumnProfile]:
+        """Columns that others may refer to: the key, the first column, names and codes, if they tell rows apart."""
+        handles = {*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name)), *self.table.key}
+        fitting = [
+            one
+            for name, one in self.columns.items()
+            if one.is_unique
+            and (one.kind == "text" or (one.kind == "integer" and (name,) == self.table.key))
+            and (name in handles or one.is_code)
+            and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # most likely a reference itself
+        ]
+        return fitting[:MAX_TARGETS]
+
+    @property
+    def references(self) -> frozenset[str]:
+        """Columns that refer to rows."""
+        return frozenset(column for key in self.table.foreign for column in key.columns)
+
+    def to_text(self) -> str:
+        """Summarise the table: `orders: 318 orders, named by order_no; customer → customers (100 %)`."""
+        noun = plural(self.type) if self.type != self.table.name else "rows"
+        named = " and ".join(self.named_by) or ("what they connect" if self.is_between else "")
+        parts = [f"{self.rows:,} {noun}" + (f", named by {named}" if named else "")]
+        for key in self.table.foreign:
+            share = min((self.shares[column] for column in key.columns if column in self.shares), default=1.0)
+            parts.append(f"{', '.join(key.columns)} → {key.table} ({math.floor(100 * share)} %)")
+        for name, column in self.columns.items():
+            if name not in self.references and name not in self.named_by and column.is_category:
+                parts += [f"{name}: {column.distinct} values"] if 1 < column.distinct <= MAX_LISTED_VALUES else []
+            elif plain(name) in GENERAL_KEYS and not column.is_unique:
+                parts.append(f"{name} is not unique")
+        return f"{self.table.name}: {'; '.join(parts)}"
+
+
+def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
+    """Count the values of a column, and find the separator of lists that are written as text."""
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = pa.chunked_array([pa.nulls(len(column), _TEXT)])
+    kind = kind_of(column.type)
+    items = pc.list_flatten(column) if kind == "list" else column
+    texts = as_text(items if isinstance(items, pa.ChunkedArray) else pa.chunked_array([items])).cast(_TEXT)
+    texts = texts.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(texts), ""), False))
+    filled = len(column) - column.null_count if kind == "list" else len(texts)
+    values = pc.unique(pc.utf8_trim_whitespace(texts))
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    found = ColumnProfile(name, kind if filled else "empty", len(column), filled, values, len(texts))
+    return replace(found, separator=_separator(found, texts)) if kind == "text" else found
+
+
+def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
+    """Find the separator that cuts cells into short items that come again.
+
+    Commas stand in names and places as well ("Portland, Oregon"): items must come alone or at both ends of cells,
+    unless they are words without a blank after the comma, and some cells hold one of them.
+    """
+    for separator in _SEPARATORS:
+        is_cut = pc.match_substring(column.values, separator)
+        if (pc.sum(is_cut).as_py() or 0) < max(2, MIN_SPLIT * column.distinct):
+            continue
+        cells = [[item.strip() for item in text.split(separator)] for text in texts.slice(0, _SAMPLE).to_pylist()]
+        items = [item for cell in cells for item in cell]
+        distinct = set(items)
+        if max(map(len, items)) > MAX_ITEM_CHARS or len(distinct) > MAX_REPEATED * len(items) or "" in distinct:
+            continue
+        cut = [cell for cell in cells if len(cell) > 1]
+        free = {cell[0] for cell in cells if len(cell) == 1} | {cell[0] for cell in cut} & {cell[-1] for cell in cut}
+        parts = {item for cell in cut for item in cell}
+        are_words = len(cut) < len(cells) and not any(" " in text for text in texts.slice(0, _SAMPLE).to_pylist())
+        if separator != "," or are_words or 2 * len(parts & free) > len(parts):
+            return separator
+    return None
+
+
+def split_lists(columns: Content) -> dict[str, pa.ChunkedArray]:
+    """Cut the cells of those text columns that hold lists."""
+    found = dict(columns)
+    for name, column in columns.items():
+        if is_text(column.type) and (separator := profile_column(name, column).separator):
+            found[name] = as_lists(column, separator=separator)
+    return found
+
+
+def profile_tables(
+    contents: Mapping[str, Content],
+    declared: Mapping[str, SqlTable] | None = None,
+    name: str | None = None,
+    hidden: str | None = None,
+) -> dict[str, TableProfile]:
+    """Profile tables that lie together.
+
+    `declared` holds what a database says about them. `name` is the column that the user chose for names, `hidden` a
+    column that says nothing about the rows.
+    """
+    profiles = {}
+    for table, content in contents.items():
+        columns = {one: profile_column(one, column) for one, column in content.items() if one != hidden}
+        said = (declared or {}).get(table) or SqlTable(table, tuple(content), _own_key(table, columns, contents))
+        profiles[table] = TableProfile(said, columns, len(next(iter(content.values()), ())))
+    least = MIN_SPOKEN if declared is None else 1.0
+    profiles = {table: _with_references(profile, profiles, contents, least) for table, profile in profiles.items()}
+    if declared is None:
+        profiles = {table: _with_key(profile, profiles, contents[table]) for table, profile in profiles.items()}
+    return {table: _with_names(profile, profiles, contents[table], name) for table, profile in profiles.items()}
+
+
+def nouns_of(table: str) -> set[str]:
+    """Return what one row of a table may be called: `people_category` of `people_categories` among others."""
+    whole = plain(table)
+    return {whole, singular(whole), whole.removesuffix("es")}
+
+
+def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[str, Content]) -> tuple[str, ...]:
+    """Return the column that is called like the key of this table and tells its rows apart.
+
+    The first column may as well be called like any key (`playerID`), unless it is called after another table.
+    """
+    of_others = {f"{one}{end}" for other in tables if other != table for one in nouns_of(other) for end in KEY_ENDINGS}
+    called = GENERAL_KEYS | {f"{one}{ending}" for one in nouns_of(table) for ending in KEY_ENDINGS}
+    unique = [name for name, column in columns.items() if column.is_unique and column.kind in ("text", "integer")]
+    own = [name for name in unique if plain(name) in called]
+    own += [name for name in list(columns)[:1] if name in unique and plain(name).endswith(KEY_ENDINGS)]
+    return tuple(name for name in own if not f"_{plain(name)}".endswith(tuple(f"_{one}" for one in of_others)))[:1]
+
+
+def _with_references(
+    profile: TableProfile, profiles: Mapping[str, TableProfile], contents: Mapping[str, Content], least: float
+) -> TableProfile:
+    """Add the foreign keys: those declared, and those that names and values show."""
+    table = profile.table
+    found: list[ForeignKey] = []
+    for key in table.foreign:
+        target = next((name for name in profiles if name.lower() == key.table.lower()), None)
+        targets = key.targets or (profiles[target].table.key if target else ())
+        if target and len(targets) == len(key.columns) and set(targets) <= profiles[target].columns.keys():
+            found.append(ForeignKey(key.columns, target, targets))
+    taken = {column for key in found for column in key.columns}
+    shares = {}
+    for column in profile.columns.values():
+        if column.name not in taken and (reference := _reference(profile, column, profiles, contents, least)):
+            share, key = reference
+            found.append(key)
+            shares[column.name] = share
+    found.sort(key=lambda key: table.columns.index(key.columns[0]))
+    return replace(profile, table=replace(table, foreign=tuple(found)), shares=shares)
+
+
+def _reference(
+    profile: TableProfile,
+    column: ColumnProfile,
+    profiles: Mapping[str, TableProfile],
+    contents: Mapping[str, Content],
+    least: float,
+) -> tuple[float, ForeignKey] | None:
+    """Find the one table whose rows a column names, by a key or by another column that tells the rows apart.
+
+    Numbers fit every table that counts its rows: the header must speak of the table. Texts must nearly all be there if
+    it does not. A column that tells the rows of its own table apart is their key or name once more.
+    """
+    if (column.name,) == profile.table.key or column.kind not in ("text", "integer", "list") or not column.distinct:
+        return None
+    header, candidates = plain(column.name), []
+    is_same = column.is_unique and not header.endswith(KEY_ENDINGS)
+    for other in profiles.values():
+        is_own = other.table.name == profile.table.name
+        for target in other.targets:
+            is_key = (target.name,) == other.table.key
+            spoken = _speaks_of(header, other.table.name, "" if is_same else target.name, is_own=is_own)
+            is_strange = is_same or target.rows == 1 or not _has_letters(column)
+            if target is column or (not spoken and (is_strange or target.kind == "integer")):
+                continue
+            if is_own and is_key and _repeats(contents[other.table.name], column.name, target.name):
+                continue
+            share = _share(column.values, target.values)
+            if share >= (least if spoken else MIN_UNSPOKEN):
+                candidates.append((spoken, share, is_key, ForeignKey((column.name,), other.table.name, (target.name,))))
+    best = max((candidate[0] for candidate in candidates), default=0)
+    candidates = [candidate for candidate in candidates if candidate[0] == best]
+    if len({candidate[3].table for candidate in candidates}) != 1:
+        return None
+    _, share, _, key = max(candidates, key=lambda one: one[1:3])
+    return share, key
+
+
+def _repeats(content: Content, column: str, key: str) -> bool:
+    """Return whether most rows have their own key in a column: another spelling of the key."""
+    if is_list(content[column].type):
+        return False
+    same = pc.equal(as_text(content[column]).cast(_TEXT), as_text(content[key]).cast(_TEXT))
+    return bool(2 * (pc.sum(same).as_py() or 0) > len(same))
+
+
+def _share(values: pa.Array, targets: pa.Array) -> float:
+    for part in (values.slice(0, 50), values):  # most columns fail early
+        share = (pc.sum(pc.is_in(part, value_set=targets)).as_py() or 0) / len(part)
+        if share < MIN_SPOKEN / 2:
+            return 0.0
+    return float(share)
+
+
+def _has_letters(column: ColumnProfile) -> bool:
+    return column.kind != "integer" and all(any(map(str.isalpha, text)) for text in column.sample)
+
+
+def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
+    """Return how much of a header is the name of a table or of its column: `birth_place_id` of places.
+
+    In the table itself the header must say more: `parent_category_id` of categories.
+    """
+    names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "_id")}
+    names |= {plain(target)} - GENERAL_KEYS - {"name", "title", "label", ""}
+    fitting = [one for one in names if header.endswith(f"_{one}") or (header == one and not is_own)]
+    return max(map(len, fitting), default=0)
+
+
+def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], content: Content) -> TableProfile:
+    """Choose the key of a table that declares none: the column that others refer to, or a first column of codes.
+
+    Two references that tell the rows apart are noted as unique.
+    """
+    table = profile.table
+    foreign = [key for other in profiles.values() for key in other.table.foreign if key.table == table.name]
+    used = [target for key in foreign for target in key.targets]
+    key = table.key or tuple(sorted(set(used), key=used.count)[-1:])
+    first = next(iter(profile.columns.values()), None)
+    if not key and first is not None and first.is_unique and first.name not in profile.references:
+        key = (first.name,) if first.kind == "integer" or first.is_code else ()
+    ends = [name for one in table.foreign for name in one.columns]
+    is_pair = not key and len(ends) == len(table.foreign) == 2 and tell_apart([content[name] for name in ends])
+    unique = (frozenset(ends),) if is_pair else ()
+    return replace(profile, table=replace(table, key=key, unique=unique))
+
+
+def tell_apart(columns: Sequence[pa.ChunkedArray]) -> bool:
+    """Return whether no two rows have the same values in all the columns, and none lacks one."""
+    if any(cells.null_count or pa.types.is_nested(cells.type) for cells in columns):
+        return False
+    table = pa.table(list(columns), names=[str(index) for index in range(len(columns))])
+    return bool(table.group_by(table.column_names).aggregate([]).num_rows == table.num_rows)
+
+
+def _with_names(
+    profile: TableProfile, profiles: Mapping[str, TableProfile], content: Content, said: str | None
+) -> TableProfile:
+    """Choose the columns that name the rows; rows without any that connect others are called after those."""
+    table = profile.table
+    described = {name for name in profile.columns if plain(name) in DESCRIPTIONS}
+    free = {name: one for name, one in profile.columns.items() if name not in profile.references | described}
+    if said in profile.columns:
+        return replace(profile, named_by=(str(said),))
+    if found := _name_columns(free, nouns_of(table.name)):
+        return replace(profile, named_by=found)
+    referred = {key.table for other in profiles.values() for key in other.table.foreign}
+    if len(table.foreign) > 1 and table.name not in referred:
+        return replace(profile, is_between=True)
+    codes = [name for name, one in free.items() if one.could_name]
+    if codes or table.key:
+        return replace(profile, named_by=tuple(codes[:1]))
+    return replace(profile, named_by=_panel(profile, content), is_panel=True)
+
+
+def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) -> tuple[str, ...]:
+    """Return the column of names: by its header, first and last name, or the first of short texts that differ."""
+    by_plain = {plain(name): name for name in reversed(list(columns))}
+
+    def first(headers: Sequence[str], least: float) -> tuple[str, ...]:
+        fitting = (by_plain[header] for header in headers if header in by_plain)
+        return tuple(name for name in fitting if columns[name].tells(least))[:1]
+
+    if found := first(NAMES["full"], 0):
+        return found
+    if parts := next((pair for pair in NAME_PARTS if set(pair) <= by_plain.keys()), ()):
+        return tuple(by_plain[part] for part in parts)
+    ending = [header for header in reversed(by_plain) if header.endswith(("_name", "_title", "_label"))]
+    ending += [header for header in reversed(by_plain) if header.startswith("name_")]
+    worded = [name for name, one in columns.items() if one.could_name and not one.is_code]
+    unlike_keys = tuple(name for name in worded if not plain(name).endswith(KEY_ENDINGS))[:1]
+    titled = first(NAMES["title"], MIN_DISTINCT_TITLE) or first(ending, MIN_DISTINCT_TITLE)
+    return titled or first(sorted(nouns), MIN_DISTINCT_NAME) or unlike_keys
+
+
+def _panel(profile: TableProfile, content: Content) -> tuple[str, ...]:
+    """Return the few columns of which each combination comes about once: a country and a year."""
+    fitting = [
+        name
+        for name, one in profile.columns.items()
+        if one.kind in ("text", "date", "integer") and one.distinct > 1 and not one.empty
+    ]
+    for count in range(1, MAX_PANEL_COLUMNS + 1):
+        for names in combinations(fitting[:12], count):
+            kinds = {profile.columns[name].kind for name in names}
+            combined = math.prod(profile.columns[name].distinct for name in names)
+            is_worded = kinds != {"integer"} if count > 1 else kinds == {"date"}
+            is_full = profile.rows <= combined <= 2 * profile.rows
+            if is_worded and is_full and tell_apart([content[name] for name in names]):
+                return names
+    return ()

@@ -1,0 +1,81 @@
+"""One profile of every column decides on keys, names, references, lists and categories."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.store.sources.profile import profile_column, profile_tables, split_lists
+
+
+def column(*values):
+    return pa.chunked_array([list(values)])
+
+
+def tables(**contents):
+    return profile_tables({name: {key: column(*cells) for key, cells in one.items()} for name, one in contents.items()})
+
+
+def references(profile):
+    return {key.columns[0]: (key.table, key.targets[0]) for key in profile.table.foreign}
+
+
+@given(st.lists(st.none() | st.sampled_from(["", " ", "a", "b", "a ", "long text"]), min_size=1, max_size=12))
+def test_counts_are_those_of_the_cells(cells):
+    found = profile_column("c", pa.chunked_array([pa.array(cells, pa.string())]))
+    texts = [cell.strip() for cell in cells if cell and cell.strip()]
+    assert (found.rows, found.filled, found.distinct) == (len(cells), len(texts), len(set(texts)))
+    assert found.empty == len(cells) - len(texts)
+    assert found.is_unique == (len(texts) == len(cells) == len(set(texts)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "separator"),
+    [
+        (["sea|ship", "sea", "ship|whale", "whale"], "|"),
+        (["sea; ship", "sea", "ship; whale"], ";"),
+        (["eng,fra", "eng", "fra,eng", "deu"], ","),
+        (["INR,BTN", "INR", "BOB,BOV", "USD", "USD,HTG", "USD"], ","),
+        (["sea, ship", "ship, sea", "sea", "whale, sea"], ","),
+        (["Portland, Oregon", "Salem, Oregon", "Austin, Texas", "Dallas, Texas"], None),
+        (["It rains, and it is cold.", "It rains, and it is dark.", "It rains."], None),
+        (["a", "b", "c"], None),
+    ],
+)
+def test_lists_in_cells_are_told_from_texts_with_commas(cells, separator):
+    assert profile_column("c", column(*cells)).separator == separator
+    assert pa.types.is_list(split_lists({"c": column(*cells)})["c"].type) is (separator is not None)
+
+
+def test_codes_and_names_of_other_tables_are_references():
+    found = tables(
+        airlines={"carrier": ["UA", "AA", "B6"], "name": ["United", "American", "JetBlue"]},
+        airports={"faa": ["EWR", "LGA", "IAH"], "name": ["Newark", "La Guardia", "Houston"]},
+        flights={
+            "flight": [1545, 1714, 1141, 12],
+            "carrier": ["UA", "UA", "AA", "B6"],
+            "origin": ["EWR", "LGA", "LGA", "EWR"],
+            "dest": ["IAH", "IAH", "EWR", "IAH"],
+        },
+    )
+    expected = {"carrier": ("airlines", "carrier"), "origin": ("airports", "faa"), "dest": ("airports", "faa")}
+    assert references(found["flights"]) == expected
+    assert found["airports"].table.key == ("faa",)
+    assert found["flights"].is_between
+    assert found["airlines"].to_text() == "airlines: 3 airlines, named by name"
+
+
+def test_other_columns_of_small_tables_are_not_referred_to():
+    found = tables(
+        agencies={"agency_id": ["F", "M"], "agency_name": ["Full", "Minimal"], "zone": ["Europe/Riga", "Europe/Rome"]},
+        stops={"stop_id": ["a", "b", "c"], "stop_zone": ["Europe/Riga", "Europe/Rome", "Europe/Riga"]},
+    )
+    assert references(found["stops"]) == {}
+
+
+def test_a_panel_is_named_by_the_columns_that_tell_rows_apart():
+    found = tables(
+        life={"country": ["Chad", "Chad", "Peru", "Peru"], "year": [1952, 1957, 1952, 1957], "age": [38, 40, 43, 46]}
+    )
+    assert found["life"].named_by == ("country", "year")
+    assert found["life"].to_text() == "life: 4 rows, named by country and year"
