@@ -65,8 +65,8 @@ def test_the_page_has_the_words_of_the_table():
 
 
 def test_a_percentage_is_never_rounded_into_another_state():
-    assert percentage("maybe", 0.7499) == 74
-    assert percentage("found", 0.75) == 75
+    assert percentage("maybe", 0.7999) == 79
+    assert percentage("found", 0.8) == 80
     assert percentage("maybe", 0.9) is None
     assert percentage("not_found", 0.1) is None
 

@@ -35,7 +35,7 @@ Asks = Literal[
 """The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
 
 Of the values of the attribute also the average, the sum, the highest, the lowest, the number of different values, the
-most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of each node.
+most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of nodes.
 """
 
 

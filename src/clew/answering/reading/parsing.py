@@ -29,7 +29,7 @@ UNLIKELY = 0.02
 WITHOUT_NUMBER = 0.5
 """How certain a reading is at most that makes nothing of a number in the question: "the three longest"."""
 RECENT = 0.63
-"""Maximum certainty of plans that the choosing encoder has not been trained on: their accuracy on left-out databases."""
+"""Maximum certainty of plans that the choosing encoder has not been trained on: their accuracy on new databases."""
 YEARS = (1000, 2200)
 """Whole numbers between these may be years."""
 LOOKED_AT = 200
