@@ -13,7 +13,7 @@ from clew.core.states import SATISFIES, WORDINGS
 from clew.core.types import Answer, Candidate, Judgement, NodeRef, Passage
 
 UNKNOWN = "I do not know “Blorp” here. Close names: Blob, Bloom."
-CERTAINTIES = (None, 0.04, 0.3, 0.749, 0.75, 0.97)
+CERTAINTIES = (None, 0.04, 0.3, 0.799, 0.8, 0.97)
 CANDIDATES = tuple(
     Candidate(NodeRef(n, f"k{n}", f"Drug {n}", "drug"), 2.0 - n / 10, (Judgement("query", reason=SATISFIES),))
     for n in range(8)
@@ -70,13 +70,13 @@ def contradictions(answer: Answer, view: str) -> list[str]:
             *(["says it is not sure"] if unsure else []),
             *(["says it found nothing"] if missing else []),
             *(["calls matches possible"] if "Possible matches" in said else []),
-            *(["shows a low percentage"] if any(one < 75 for one in percents) else []),
+            *(["shows a low percentage"] if any(one < 80 for one in percents) else []),
         ],
         "maybe": [
             *([f"says {unsure} times that it is not sure"] if unsure != 1 else []),
             *(["says it found nothing"] if missing else []),
             *(["says Matches"] if headed else []),
-            *(["shows a high percentage"] if any(one >= 75 for one in percents) else []),
+            *(["shows a high percentage"] if any(one >= 80 for one in percents) else []),
         ],
         "not_found": [
             *([f"says {missing} times that it found nothing"] if missing != 1 else []),

@@ -53,7 +53,7 @@ def test_a_value_is_an_answer_and_no_match_is_none():
     for answer in ANSWERS.values():
         assert answer.found or answer.value is None
         assert answer.state != "not_found" or not answer.matches
-        assert answer.state != "found" or answer.certainty is None or answer.certainty >= 0.75
+        assert answer.state != "found" or answer.certainty is None or answer.certainty >= 0.8
 
 
 def test_the_page_has_the_words_of_the_table():
@@ -65,8 +65,8 @@ def test_the_page_has_the_words_of_the_table():
 
 
 def test_a_percentage_is_never_rounded_into_another_state():
-    assert percentage("maybe", 0.7499) == 74
-    assert percentage("found", 0.75) == 75
+    assert percentage("maybe", 0.7999) == 79
+    assert percentage("found", 0.8) == 80
     assert percentage("maybe", 0.9) is None
     assert percentage("not_found", 0.1) is None
 

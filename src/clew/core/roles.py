@@ -29,8 +29,14 @@ class Rejected:
     reason: str
 
 
-Asks = Literal["nodes", "number", "truth", "value"]
-"""The requested result: the matching nodes, their number, whether there are any, or one of their attributes."""
+Asks = Literal[
+    "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each"
+]
+"""The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
+
+Of the values of the attribute also the average, the sum, the highest, the lowest, the number of different values, the
+most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of nodes.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 
 T = TypeVar("T")
 State = Literal["found", "maybe", "not_found"]
-FOUND_FROM = 0.75
+FOUND_FROM = 0.8
 """Minimum certainty of a found answer. Below it, the state is "maybe"."""
 
 

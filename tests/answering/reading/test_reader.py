@@ -311,4 +311,9 @@ def test_names_are_cut_short_and_in_small_letters_as_people_type_them(realms, qu
 
 def test_a_number_that_nothing_was_made_of_makes_the_answer_unsure(base):
     assert base.ask("Which distilleries are in Islay?").state == "found"
-    assert base.ask("Which 3 distilleries are in Islay?").state == "maybe"
+    assert base.ask("Which distilleries are in Islay, page 3?").state != "found"
+
+
+def test_a_number_limits_the_answers(base):
+    answer = base.ask("Which 3 distilleries are in Islay?")
+    assert "first 3" in str(answer.query["query"])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.answering.queries.certificates import formal_query
 from clew.answering.reading.mentions import Named, Sense
 from clew.answering.reading.plan import FORMS, Branch, Plan, Requirement, Wording
 from clew.answering.reading.proposals import Proposer
@@ -17,6 +18,8 @@ from clew.answering.reading.translation import Translator
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import alternatives
 from clew.core.schema import NodeType, Relation, Schema, words_of
+from clew.lab.training.reader.examples import normal
+from clew.lab.training.reader.queries import plan_of
 from clew.store.index.protocol import Link
 from conftest import asked
 
@@ -118,6 +121,72 @@ def test_paths_that_training_saw_few_of_are_each_less_likely():
         assert plain.tolist() == few["lengths"].tolist()
 
 
+FILM, YEAR, LENGTH = 0, 0, 1
+OLD = (Requirement(YEAR, "<", 0),)
+FORMS_AND_QUERIES = [
+    (Plan("average", FILM, (), OLD, LENGTH), "find avg(x.length) where (x: Film) and x.year < 3"),
+    (Plan("highest", FILM, (), (), LENGTH), "find max(x.length) where (x: Film)"),
+    (Plan("different", FILM, (), (), YEAR), "find count(distinct x.year) where (x: Film)"),
+    (
+        Plan("each", FILM, (), (), hop=OUT["has_genre"]),
+        (
+            "find distinct x, count(distinct other for (x) -[has_genre]-> (other)) as number where (x: Film) "
+            "order by count(distinct other for (x) -[has_genre]-> (other)) desc"
+        ),
+    ),
+    (
+        Plan("max", FILM, (), (Requirement(None, "<=", 0),), LENGTH),
+        "find distinct x where (x: Film) order by x.length desc first 3",
+    ),
+    (Plan("ascending", FILM, (), (), LENGTH), "find distinct x where (x: Film) order by x.length"),
+    (
+        Plan("list", FILM, (), (Requirement(None, ">=", 0, hop=OUT["has_genre"]),)),
+        "find distinct x where (x: Film) and count(distinct other for (x) -[has_genre]-> (other)) >= 3",
+    ),
+    (
+        Plan("list", 1, (Branch(None, (OUT["directedBy"],)),), OLD),
+        "find distinct x where (any0: Film) -[directedBy]-> (x: Person) and any0.year < 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("plan", "text"), FORMS_AND_QUERIES)
+def test_every_form_of_plan_is_a_query_and_the_query_that_plan(plan, text):
+    found = formal_query(translated(plan, question="3"))
+    assert str(found) == text
+    assert normal(plan_of(found, VOCABULARY, (), quantities("3"))) == normal(plan)
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (
+            "common",
+            (
+                "find x.year where (x: Film) and not x.year is missing group by x.year "
+                "order by count(distinct x) desc first 1 with ties"
+            ),
+        ),
+        (
+            "each value",
+            (
+                "find x.year, count(distinct x) as number where (x: Film) and not x.year is missing group by x.year "
+                "order by count(distinct x) desc"
+            ),
+        ),
+    ],
+)
+def test_values_are_counted_in_groups(form, text):
+    assert str(formal_query(translated(Plan(form, FILM, (), (), YEAR)))) == text
+
+
+def test_the_value_of_what_is_the_most_is_asked_for():
+    plan = Plan("max", FILM, (), (), LENGTH, asked=YEAR)
+    asked = translated(plan)
+    assert (asked.asks, asked.attribute, asked.query.first) == ("value", "year", 1)
+    assert Wording(VOCABULARY).of(plan) == "year of max length : film"
+
+
 @given(
     st.lists(st.floats(-5, 5, width=32), min_size=36, max_size=36),
     st.lists(st.floats(-2, 2, width=32), min_size=3, max_size=3),
@@ -132,6 +201,9 @@ def test_the_best_paths_are_those_that_trying_all_finds(values, lengths):
         np.zeros(3, dtype=np.float32),
         0.0,
         none,
+        0.0,
+        none,
+        0.0,
         0.0,
         none,
         np.zeros(3, dtype=np.float32),

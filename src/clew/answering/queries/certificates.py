@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
@@ -15,6 +15,7 @@ from clew.answering.queries.verbs import PREPOSITIONS
 from clew.answering.queries.words import Phrase, Words, kind_in_words
 from clew.core.query import (
     Aggregate,
+    AggregateName,
     Attribute,
     Call,
     Column,
@@ -24,6 +25,7 @@ from clew.core.query import (
     Missing,
     Nodes,
     Not,
+    Order,
     Pattern,
     Query,
     Subquery,
@@ -66,20 +68,36 @@ def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
 
 
 def formal_query(found: Interpretation) -> Query:
-    """Return a query for the nodes, their number, or an attribute of each."""
+    """Return a query for the nodes, their number, an attribute of each, or an aggregate of that."""
     query, variable = found.query, found.variable
     if found.asks == "nodes":
         return query
+    if found.asks == "each" and found.attribute is None:
+        return replace(query, columns=(*query.columns, Column(query.order[0].expression, "number")))
     pattern = query.pattern
-    if query.order:
-        pattern = Pattern((Variable(variable),), (), (Compare(Var(variable), "in", Subquery(query)),))
+    is_aggregate = found.asks not in ("number", "truth", "value")
+    if query.order or query.first is not None or (is_aggregate and len(pattern.variables) > 1):
+        pattern = Pattern((Variable(variable, found.type),), (), (Compare(Var(variable), "in", Subquery(query)),))
     if found.compared is not None:
         pattern = requiring(pattern, Compare(Var(variable), "=", found.compared))
     if found.asks == "value" and found.attribute is not None:
         columns = Column(Var(variable)), Column(Attribute(variable, found.attribute))
         is_known = Not(Missing(Attribute(variable, found.attribute)))
         return Query(columns, requiring(pattern, is_known), distinct=True)
-    return Query((Column(Aggregate("count", Var(variable), distinct=True)),), pattern)
+    number = Aggregate("count", Var(variable), distinct=True)
+    if found.attribute is None or not is_aggregate:
+        return Query((Column(number),), pattern)
+    stored = Attribute(variable, found.attribute)
+    if found.asks in ("common", "each"):
+        pattern, order = requiring(pattern, Not(Missing(stored))), (Order(number, descending=True),)
+        if found.asks == "each":
+            return Query((Column(stored), Column(number, "number")), pattern, group=(stored,), order=order)
+        return Query((Column(stored),), pattern, group=(stored,), order=order, first=1, ties=True)
+    function = AGGREGATES.get(found.asks, "count")
+    return Query((Column(Aggregate(function, stored, distinct=found.asks == "different")),), pattern)
+
+
+AGGREGATES: Mapping[str, AggregateName] = {"average": "avg", "sum": "sum", "highest": "max", "lowest": "min"}
 
 
 class _Telling:
@@ -89,7 +107,8 @@ class _Telling:
         self.found, self.kb = found, kb
         self.words = Words(kb.schema, lambda key: kb.refs([kb.find(key)])[0].name)
         self.patterns = alternatives(found.query.pattern)
-        self.order = found.query.order[0] if found.query.order else None
+        is_best = found.query.ties and bool(found.query.order)
+        self.order = found.query.order[0] if is_best else None
         self.named = _named(self.patterns[0], found.variable) if len(self.patterns) == 1 else None
 
     @property
@@ -99,9 +118,9 @@ class _Telling:
 
     def form(self) -> str:
         """Return what is asked for: list, count, yes/no, value, superlative, comparison or describe."""
-        asked = {"number": "count", "truth": "yes/no", "value": "value"}.get(self.found.asks)
-        if asked is not None:
-            return asked
+        if self.found.asks != "nodes":
+            asked = {"number": "count", "truth": "yes/no", "each": "table"}
+            return asked.get(self.found.asks, "value")
         if self.order is not None:
             return "comparison" if self.names_only else "superlative"
         return "describe" if self.names_only else "list"
@@ -115,6 +134,9 @@ class _Telling:
     def text(self) -> str:
         """Return what was understood and executed, without a full stop."""
         found, order = self.found, self.order
+        is_limited = order is None and (found.query.order or found.query.first is not None)
+        if is_limited or found.asks not in ("nodes", "number", "truth", "value"):
+            return self.words.query(formal_query(found))
         if self.names_only and found.asks in ("nodes", "value"):
             return self.about_named()
         whole = self.described()

@@ -22,7 +22,7 @@ MOST_AHEAD = 2_000
 def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
     """Return the nodes that a query finds: in one request at an endpoint, edge by edge in a base that Clew keeps."""
     pattern = query.pattern
-    if not pattern.edges and not pattern.where and not query.order:
+    if not pattern.edges and not pattern.where and not query.order and query.first is None:
         return kb.nodes(pattern.types.get(str(query.columns[0].expression)))
     if not is_sparql(kb):
         return found_here(kb, query)

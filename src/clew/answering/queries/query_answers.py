@@ -104,7 +104,6 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         text = " ".join(one.to_text() for one in executed.unknown)
         return Answer(question, text=text, answer_count=0, unknown=executed.unknown)
     result, refs, value = executed.result, executed.refs, executed.value
-    rows = tuple(tuple(map(_cell, row)) for row in result.rows)
     places: dict[int, Sequence[Any]] = {}
     for row in result.rows:
         if isinstance(row[0], NodeRef):
@@ -113,8 +112,8 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         Candidate(ref, 1.0, _evidence(kb, executed, places[ref.id]) if place < SHOWN else ())
         for place, ref in enumerate(refs)
     )
-    is_table = bool(rows) and value is None and (len(result.names) > 1 or not refs)
-    form = "table" if is_table else "list" if refs or not rows else "value"
+    is_table = bool(result.rows) and value is None and (len(result.names) > 1 or not refs)
+    form = "table" if is_table else "list" if refs or not result.rows else "value"
     answer = Answer(
         question,
         candidates,
@@ -122,12 +121,17 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer
         answer_count=len(candidates),
         query={"form": form, "kind": _kind(executed, kb), **_printed(executed, kb)},
         notes=executed.notes,
-        columns=result.names if is_table else (),
-        rows=rows if is_table else (),
     )
+    if is_table:
+        return with_table(answer, result)
     if value is not None and isinstance(executed.query, Query):
         answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[0], limit=3))
     return answer
+
+
+def with_table(answer: Answer, result: Result) -> Answer:
+    """Return the answer with the rows of a result."""
+    return replace(answer, columns=result.names, rows=tuple(tuple(map(_cell, row)) for row in result.rows))
 
 
 def _kind(executed: Executed, kb: KnowledgeBase) -> str:

@@ -28,6 +28,10 @@ LONGEST = 96
 LONGEST_QUESTION, LONGEST_OPTION = 64, 60
 LEAST_PRIOR = -20.0
 UNKNOWN_TOKEN = 100
+BEGINNING = 4
+"""Word pieces at the beginning of a question, which often tell its form."""
+WORD_PARTS = 3
+"""Vectors that `word_features` joins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,12 @@ class Encoders:
         """A vector of length one for every word by itself."""
         found = self._tokenizer.encode_batch(list(words))
         return unit(np.stack([self.pieces_vector(one.ids[1:-1]) for one in found]))
+
+    def word_features(self, text: str) -> Floats:
+        """Return the mean of the word vectors of a text, that of its beginning, and their greatest values."""
+        ids = self._tokenizer.encode(text).ids[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN]
+        vectors = self._words.vectors(ids)
+        return np.concatenate((vectors.mean(axis=0), vectors[:BEGINNING].mean(axis=0), vectors.max(axis=0)))
 
     def pieces_vector(self, ids: Sequence[int]) -> Floats:
         """The mean of the vectors of word pieces."""

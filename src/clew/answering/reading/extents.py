@@ -45,23 +45,24 @@ class Extents:
         """The plan with its numbers as the attributes hold them, and what it costs to mean just this."""
         groups: dict[int, list[Requirement]] = {}
         for one in plan.requirements:
-            groups.setdefault(one.attribute, []).append(one)
-        found = [self._fitted(group, numbers, plan) for group in groups.values()]
+            if one.attribute is not None:
+                groups.setdefault(one.attribute, []).append(one)
+        found = [self._fitted(place, group, numbers, plan) for place, group in groups.items()]
         fitted = {id(before): after for group, _ in found for before, after in group}
-        requirements = tuple(fitted[id(one)] for one in plan.requirements)
+        requirements = tuple(fitted.get(id(one), one) for one in plan.requirements)
         return replace(plan, requirements=requirements), sum(cost for _, cost in found)
 
     def _fitted(
-        self, group: Sequence[Requirement], numbers: Sequence[Quantity], plan: Plan
+        self, place: int, group: Sequence[Requirement], numbers: Sequence[Quantity], plan: Plan
     ) -> tuple[list[tuple[Requirement, Requirement]], float]:
         """The comparisons of one attribute, all in one unit: the first in which they tell some values from others."""
-        attribute = self.vocabulary.attributes[group[0].attribute]
+        attribute = self.vocabulary.attributes[place]
         compared = [one for one in group if one.quantity is not None]
         units = [in_units_of(numbers[one.quantity], attribute.name) for one in compared if one.quantity is not None]
         options = list(zip(*units, strict=False))
         if not options or attribute.kind not in NUMERIC:
             return [(one, one) for one in group], 0.0
-        shares = [self._share(compared, values) for values in options]
+        shares = [self._share(place, compared, values) for values in options]
         tells = [0 < share < NEARLY_ALL for share in shares]
         chosen = options[tells.index(True) if any(tells) else 0]
         values = {id(one): value for one, value in zip(compared, chosen, strict=True)}
@@ -70,9 +71,9 @@ class Extents:
             return fitted, 0.0
         return fitted, UNTELLING if shares[0] else 0.0 if plan.form in ("count", "exists") else UNMET
 
-    def _share(self, compared: Sequence[Requirement], values: Sequence[float]) -> float:
+    def _share(self, place: int, compared: Sequence[Requirement], values: Sequence[float]) -> float:
         """Of the values of an attribute, how many satisfy all comparisons."""
-        known = self._values(compared[0].attribute)
+        known = self._values(place)
         satisfied = np.ones(len(known), dtype=np.bool_)
         for one, value in zip(compared, values, strict=True):
             satisfied &= COMPARED[one.operator](known, value)

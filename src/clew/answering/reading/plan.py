@@ -22,12 +22,34 @@ Form = Literal[
     "compare_min",
     "describe",
     "none",
+    "average",
+    "sum",
+    "highest",
+    "lowest",
+    "different",
+    "common",
+    "each value",
+    "each",
+    "ascending",
+    "descending",
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
-"""What a question asks for; `none` is what the schema cannot say. The order is that of the trained head."""
+"""What a question asks for; `none` is what the schema cannot say. The order is that of the trained head.
+
+`max` asks for the node with the highest value, `highest` for that value. `each` asks for the number of neighbors of
+each node, `each value` for the number of nodes with each value of an attribute.
+"""
+NUMERIC_FORMS = frozenset({"average", "sum", "highest", "lowest"})
+OF_VALUES = NUMERIC_FORMS | {"value", "different", "common", "each value"}
+"""Forms that ask for values of an attribute of the answer."""
+ORDERED = frozenset({"max", "min", "ascending", "descending"})
+"""Forms that sort the answer by an attribute."""
 COMPARISONS: tuple[Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
-OPERATORS = (*COMPARISONS, "-")
-"""How a number is compared; `-` where it is no condition. The order is that of the trained head."""
+OPERATORS = (*COMPARISONS, "-", "first")
+"""How a number is compared, `-` if it is not a condition, `first` if it limits the answers: "the three longest".
+
+The order is that of the trained head.
+"""
 LETTERS = "ABCDEFGH"
 SHORT_DESCRIPTION = 7
 
@@ -43,14 +65,19 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A condition on an attribute of the answer, or of a node on the way to it."""
+    """A condition on an attribute of the answer or of a node on the way to it, or on a number of neighbors.
 
-    attribute: int
+    Without an attribute or a hop it limits the number of answers.
+    """
+
+    attribute: int | None
     operator: Comparison
     quantity: int | None = None
     """The number or date of the question it compares with."""
     value: str | bool | float | None = None
     """What it compares with otherwise, a category, true or false; or the number in the unit of the attribute."""
+    hop: int | None = None
+    """The hop from the answer whose ends are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +97,15 @@ class Plan:
     """The nodes themselves: of a description, a comparison or a plain value."""
     either: bool = False
     """Whether one of the branches suffices."""
+    asked: int | None = None
+    """The attribute that is asked for of what is the most: "the city of the oldest singer"."""
+
+
+def is_recent(plan: Plan) -> bool:
+    """Return whether a plan has a form or a part that the choosing encoder has not been trained on."""
+    limits = any(one.attribute is None for one in plan.requirements)
+    relates = any(branch.mention is None and not branch.negated for branch in plan.branches)
+    return FORMS.index(plan.form) > FORMS.index("none") or plan.asked is not None or limits or relates
 
 
 @dataclass(frozen=True)
@@ -85,7 +121,8 @@ class Wording:
         body = joined(parts) if parts else self._type(plan.target)
         if plan.requirements:
             body += " ; " + " ; ".join(map(self._requirement, plan.requirements))
-        return self._asked(plan, body)
+        said = self._asked(plan, body)
+        return said if plan.asked is None else f"{words_of(self.vocabulary.attributes[plan.asked].name)} of {said}"
 
     def _asked(self, plan: Plan, body: str) -> str:
         named = " , ".join(LETTERS[mention] for mention in plan.mentions)
@@ -95,15 +132,19 @@ class Wording:
                 return body
             case "describe":
                 return f"describe {named}"
+            case "value" if named and plan.requirements:
+                return f"{attribute} of {named} ; " + " ; ".join(map(self._requirement, plan.requirements))
             case "value":
                 return f"{attribute} of {named or body}"
-            case "max" | "min":
-                return f"{plan.form} {attribute} : {body}"
             case "compare_max" | "compare_min":
                 return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
             case "most" | "fewest":
                 counted = "" if plan.hop is None else self._hop(plan.hop)
                 return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
+            case "each":
+                return f"count {self._hop(plan.hop or 0)} of each : {body}"
+            case _ if attribute:
+                return f"{plan.form} {attribute} : {body}"
             case _:
                 return f"{plan.form} : {body}"
 
@@ -126,7 +167,9 @@ class Wording:
         return "any" if target is None else self.vocabulary.type_words(self.vocabulary.schema.type_names[target])
 
     def _requirement(self, requirement: Requirement) -> str:
-        name = words_of(self.vocabulary.attributes[requirement.attribute].name)
+        name = "first" if requirement.hop is None else f"count {self._hop(requirement.hop)}"
+        if requirement.attribute is not None:
+            name = words_of(self.vocabulary.attributes[requirement.attribute].name)
         if requirement.quantity is not None:
             return f"{name} {requirement.operator} number {requirement.quantity + 1}"
         shown = str(requirement.value).lower()

@@ -14,7 +14,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answering.reading.plan import COMPARISONS, FORMS, OPERATORS, Branch, Form, Plan, Requirement
+from clew.answering.reading.plan import (
+    COMPARISONS,
+    FORMS,
+    NUMERIC_FORMS,
+    OF_VALUES,
+    OPERATORS,
+    ORDERED,
+    Branch,
+    Form,
+    Plan,
+    Requirement,
+)
 from clew.answering.reading.scores import Floats, MentionScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import Comparison
@@ -46,6 +57,9 @@ RANGE = 1.0
 RARER, RAREST = 0.25, -1.5
 """What a relation costs for each factor e that it has fewer edges than its most frequent rival, and at most."""
 NUMERIC = frozenset({"number", "integer", "date"})
+SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
+LIMITED = SUPERLATIVES | {"list", "value", "common"}
+"""Forms whose answers may be limited to the first."""
 
 
 Path = tuple[int, ...]
@@ -72,6 +86,7 @@ class Proposer:
     leaving: dict[int, tuple[int, ...]] = field(init=False)
     """Type → the hops that start there."""
     ends: NDArray[np.int32] = field(init=False)
+    starts: NDArray[np.int32] = field(init=False)
     owners: NDArray[np.int32] = field(init=False)
     rarity: NDArray[np.float32] = field(init=False)
     """What a hop costs whose relation has fewer edges than another one between the same types."""
@@ -86,6 +101,7 @@ class Proposer:
             leaving.setdefault(code[hop.start], []).append(place)
         object.__setattr__(self, "leaving", {start: tuple(hops) for start, hops in leaving.items()})
         object.__setattr__(self, "ends", np.array([code[hop.end] for hop in self.vocabulary.hops], dtype=np.int32))
+        object.__setattr__(self, "starts", np.array([code[hop.start] for hop in self.vocabulary.hops], dtype=np.int32))
         owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
         object.__setattr__(self, "owners", owners)
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
@@ -104,7 +120,8 @@ class Proposer:
             if form != "none" and np.exp(likely - some) > DOUBT / 4:
                 for plan, score in self._of_form(form, scores, paths):
                     for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
-                        found[variant] = max(found.get(variant, -np.inf), score + likely + more)
+                        total = score + likely + more + _parts_score(variant, scores)
+                        found[variant] = max(found.get(variant, -np.inf), total)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
@@ -158,11 +175,11 @@ class Proposer:
                 yield Plan(form, mentions=(place,)), DROPPED * (len(scores.mentions) - 1)
         elif form in ("compare_max", "compare_min"):
             yield from self._comparisons(form, scores)
-        elif form == "value":
-            yield from self._values(scores, paths)
+        elif form in OF_VALUES:
+            yield from self._values(form, scores, paths)
         elif form == "exists":
             yield from self._questions(scores, paths)
-        elif form in ("max", "min", "most", "fewest"):
+        elif form in SUPERLATIVES:
             for plan, score in self._bodies(form, scores, paths):
                 yield from self._superlatives(plan, score, scores)
         else:
@@ -175,12 +192,17 @@ class Proposer:
             float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
         )
         both = float(np.logaddexp(by_attribute, by_edges))
-        if plan.form in ("max", "min"):
+        found: list[tuple[Plan, float]] = []
+        if plan.form in ORDERED:
             for attribute, likely in self._likeliest(scores.extremes, own, 2):
-                yield replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)
+                found.append((replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)))
         else:
             for hop, likely in self._likeliest(scores.counted, hops, 2):
-                yield replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)
+                found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
+        yield from found
+        if scores.valued > DOUBT and plan.form != "each":
+            for attribute, likely in self._likeliest(scores.values, own, 2):
+                yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
         """The hops that start at a type."""
@@ -201,15 +223,19 @@ class Proposer:
                 for hop, likely in self._likeliest(scores.counted, self._leave(kind), 2):
                     yield Plan(counting, kind, hop=hop, mentions=tuple(places)), left + likely + COUNTED
 
-    def _values(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
-        for place, mention in enumerate(scores.mentions):
+    def _values(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Values of something named, or of what conditions pick."""
+        for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
+            own = Plan("value", mention.type, mentions=(place,))
             for attribute, likely in self._likeliest(mention.values, self.owners == mention.type, 4):
-                yield Plan("value", attribute=attribute, mentions=(place,)), left + likely
-        for plan, score in self._bodies("value", scores, paths, few=4):
-            if plan.branches:
-                for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
-                    yield replace(plan, attribute=attribute), score + likely + DOUBLED
+                for plan, more in self._required(replace(own, attribute=attribute), scores):
+                    target = plan.target if plan.requirements else None
+                    yield replace(plan, target=target), left + likely + more
+        is_fitting = self.is_ordered | (form not in NUMERIC_FORMS)
+        for plan, score in self._bodies(form, scores, paths, few=4):
+            for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
+                yield replace(plan, attribute=attribute), score + likely + (DOUBLED if form == "value" else 0.0)
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Whether one node is reached from another, or whether there is anything at all."""
@@ -257,14 +283,13 @@ class Proposer:
         """Plans with branches and requirements, and what they cost."""
         for plan, score in self._joined(form, scores, paths, few):
             kind = 0.0 if plan.target is None or len(scores.types) < 2 else 0.3 * float(scores.types[plan.target])
-            lacking = self._lacking(plan, scores)
-            for variant, more in ((plan, 0.0), *lacking):
+            for variant, more in ((plan, 0.0), *self._unnamed(plan, scores)):
                 for required, extra in self._required(variant, scores):
                     yield required, score + kind + more + extra
 
     def _joined(self, form: Form, scores: Scores, paths: Sequence[Paths], few: int) -> Iterator[tuple[Plan, float]]:
         count = len(scores.mentions)
-        if count == 0 or form in ("max", "min", "most", "fewest", "count"):
+        if count == 0 or form not in ("list", "exists"):
             for kind, likely in self._likeliest(scores.types, np.ones(len(scores.types), dtype=bool), 3):
                 yield Plan(form, kind), likely + DROPPED * count
         for place in range(count):
@@ -279,8 +304,7 @@ class Proposer:
                     joined = Plan(form, int(self.ends[one[-1]]), branches)
                     yield joined, first + second + DOUBLED + left
                     if scores.either > DOUBT:
-                        likely = float(np.log(scores.either))
-                        yield replace(joined, either=True), max(first, second) + likely + left
+                        yield replace(joined, either=True), max(first, second) + left
         for pair in itertools.combinations(range(count), 2):
             yield from self._pairs(form, scores, paths, pair, few)
         for three in itertools.combinations(range(count), 3):
@@ -301,7 +325,7 @@ class Proposer:
                 joined = Plan(form, int(self.ends[first[-1]]), (Branch(one, first), Branch(other, second)))
                 yield joined, own + its + left
                 if scores.either > DOUBT:
-                    yield replace(joined, either=True), own + its + left + float(np.log(scores.either))
+                    yield replace(joined, either=True), own + its + left
         for kept, denied in ((one, other), (other, one)):
             yield from self._denied(form, scores, paths[kept][:few], kept, denied, left)
 
@@ -319,7 +343,7 @@ class Proposer:
             for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
-                yield plan, own + likely + left + float(np.log(mention.negated))
+                yield plan, own + likely + left
 
     def _denied_alike(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """The plan with all denied that is joined with what is denied; or denied by the hops of something like it."""
@@ -352,7 +376,7 @@ class Proposer:
         for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
             kind = float(scores.types[self.ends[hop]])
             plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
-            yield plan, likely + kind + left + float(np.log(mention.negated))
+            yield plan, likely + kind + left
 
     def _triples(
         self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
@@ -365,7 +389,7 @@ class Proposer:
                 allowed = np.zeros(len(self.ends), dtype=bool)
                 allowed[list(self.leaving.get(mention.type, ()))] = True
                 own += [
-                    (Branch(place, (hop,), negated=True), likely + float(np.log(mention.negated)))
+                    (Branch(place, (hop,), negated=True), likely)
                     for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
                 ]
         for chosen in itertools.product(*options):
@@ -373,32 +397,35 @@ class Proposer:
             if len(ends) == 1 and not all(branch.negated for branch, _ in chosen):
                 yield Plan(form, ends.pop(), tuple(branch for branch, _ in chosen)), sum(s for _, s in chosen) + left
 
-    def _lacking(self, plan: Plan, scores: Scores) -> list[tuple[Plan, float]]:
-        """The plan with a relation that the answer does not have at all."""
-        if scores.lacking < RARE or plan.target is None or plan.either:
-            return []
-        found = []
-        for hop, likely in self._likeliest(scores.lacked, self.ends == plan.target, 2):
-            branches = (*plan.branches, Branch(None, (hop,), negated=True))
-            found.append((replace(plan, branches=branches), likely + float(np.log(scores.lacking))))
-        return found
+    def _unnamed(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """Yield the plan with a relation that the answer does not have at all, or has to something unnamed."""
+        for share, hops, negated in ((scores.lacking, scores.lacked, True), (scores.related, scores.relating, False)):
+            least = RARE if negated else DOUBT
+            if share > least and plan.target is not None and not plan.either:
+                for hop, likely in self._likeliest(hops, self.ends == plan.target, 2):
+                    yield replace(plan, branches=(*plan.branches, Branch(None, (hop,), negated))), likely
 
     def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """The plan with requirements on attributes; one that is likely and left out costs what it is likely."""
         options: list[list[tuple[Requirement | None, float]]] = []
-        kinds = {plan.target} | {
-            int(self.ends[hop]) for branch in plan.branches if not branch.negated for hop in branch.hops
-        }
+        passed = [branch for branch in plan.branches if not branch.negated]
+        kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
+        kinds |= {int(self.starts[branch.hops[0]]) for branch in passed if branch.mention is None}
         here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
+        compared = np.concatenate((here & self.is_ordered, self._leave(plan.target)))
         for place, quantity in enumerate(scores.quantities):
-            none = float(quantity.operators[OPERATORS.index("-")])
+            none, first = (float(quantity.operators[OPERATORS.index(name)]) for name in ("-", "first"))
             choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
-            if np.exp(none) < 1 - DOUBT:
-                operators = [at for at in range(len(OPERATORS) - 1) if np.exp(quantity.operators[at]) > DOUBT]
-                for attribute, likely in self._likeliest(quantity.attributes, here & self.is_ordered, 2):
-                    for at in operators or [int(np.argmax(quantity.operators[:-1]))]:
-                        sure = likely + float(quantity.operators[at])
-                        choices.append((Requirement(attribute, COMPARISONS[at], place), sure))
+            if np.exp(first) > DOUBT and plan.form in LIMITED:
+                choices.append((Requirement(None, "<=", place), first))
+            if np.exp(none) + np.exp(first) < 1 - DOUBT:
+                operators = [at for at in range(len(COMPARISONS)) if np.exp(quantity.operators[at]) > DOUBT]
+                for at in operators or [int(np.argmax(quantity.operators[: len(COMPARISONS)]))]:
+                    for what, likely in self._likeliest(quantity.compared, compared, 2):
+                        hop = what - len(self.owners)
+                        own = (None, hop) if hop >= 0 else (what, None)
+                        requirement = Requirement(own[0], COMPARISONS[at], place, hop=own[1])
+                        choices.append((requirement, likely + float(quantity.operators[at])))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
@@ -407,7 +434,7 @@ class Proposer:
             required = [(Requirement(switch, "=", value=true), likely + float(np.log(share))) for true, share in truths]
             options.append([(None, float(scores.switches[0])), *required])
         for attribute, value in scores.categories:
-            if self.owners[attribute] == plan.target:
+            if here[attribute]:
                 operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
                 options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
         for chosen in itertools.product(*options):
@@ -427,6 +454,23 @@ class Proposer:
 
 
 SURELY_DENIED = 0.98
+RAREST_PART = 0.001
+"""Lower limit for the probability that a plan has a part, or does without it."""
+
+
+def _parts_score(plan: Plan, scores: Scores) -> float:
+    """Return the log-probability that a plan has just these of the parts that few plans have.
+
+    A plan without a part pays for that too: otherwise plans with the part could never win.
+    """
+    unnamed = {branch.negated for branch in plan.branches if branch.mention is None}
+    parts = [(plan.either, scores.either), (True in unnamed, scores.lacking), (False in unnamed, scores.related)]
+    parts.append((plan.asked is not None, scores.valued))
+    denied = {branch.mention for branch in plan.branches if branch.negated}
+    named = {branch.mention for branch in plan.branches} - {None}
+    parts += [(mention in denied, scores.mentions[mention].negated) for mention in named if mention is not None]
+    shares = [share if has_part else 1 - share for has_part, share in parts]
+    return float(np.log(np.maximum(shares, RAREST_PART)).sum())
 
 
 def _is_even(plan: Plan, scores: Scores) -> bool:

@@ -80,6 +80,8 @@ MOST_STARTS = 2_000
 """What more nodes of an endpoint are joined to is read step by step."""
 DROPPED = 0.2
 """Certainty that a reading keeps although a word that it leaves out may be a name."""
+UNTRAINED = frozenset(FORMS[FORMS.index("none") + 1 :])
+"""Forms that the encoder that chooses has not learned from: its word for them counts less."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -387,6 +389,7 @@ class LearnedReader:
             "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
             "strange": float(len(strange_words(question, first))),
             "unexplained": 1 - explained_part(question, first),
+            "untrained": float(plan.form in UNTRAINED),
         }
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:

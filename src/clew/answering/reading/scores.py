@@ -35,7 +35,8 @@ class QuantityScores:
 
     operators: Floats
     """Log-probabilities over `OPERATORS`."""
-    attributes: Floats
+    compared: Floats
+    """Over attributes, then hops whose ends are counted: which one it is compared with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,12 @@ class Scores:
     """How likely the answer is to lack a relation altogether."""
     lacked: Floats
     """Over hops that end at the answer: which one it lacks."""
+    related: float
+    """How likely the answer is related to something that the question does not name."""
+    relating: Floats
+    """Over hops that end at the answer: by which one."""
+    valued: float
+    """How likely an attribute of what is the most is asked for."""
     either: float
     """How likely one of several requirements suffices."""
     counted: Floats

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from clew.answering.reading.encoders import Encoders, Floats, unit
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.plan import LETTERS
+from clew.answering.reading.plan import FORMS, LETTERS
 from clew.answering.reading.quantities import Quantity
 from clew.answering.reading.scores import MentionScores, QuantityScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
@@ -28,8 +28,11 @@ from clew.store.index.tokens import terms
 HEADS = (
     *("only", "first of two", "second of two", "first of three", "second of three", "third of three"),
     *("denied", "lacked", "counted", "value", "value of answer", "extreme", "quantity", "switch", "type"),
+    *("counted quantity", "relating"),
 )
 """What each of the stacked matrices in the weights compares, in their order."""
+SKETCHED = {"forms": len(FORMS), "related": 2, "valued": 2}
+"""What the sketch of a question tells, with the number of classes: its form, and whether it has a rare part."""
 FOCUS, OTHER = "§", "•"
 SAID = 4.0
 """What is added to the score of a type that a question calls by its name."""
@@ -164,7 +167,9 @@ class Scorer:
         raw = self.encoders.asked(texts)
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
-        forms = _logged(raw[0] @ heads["forms"].T + heads["forms_bias"])
+        known = np.concatenate((raw[0], self.encoders.word_features(self.encoders.told(texts[0]))))
+        sketch = np.maximum(heads["sketch"] @ known + heads["sketch_bias"], 0)
+        told = {name: sketch @ heads[name].T + heads[f"{name}_bias"] for name in SKETCHED}
         flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(2, 2))[:, 1]
         switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
         positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
@@ -182,15 +187,23 @@ class Scorer:
         quantities = tuple(
             QuantityScores(
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
-                np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
+                np.concatenate(
+                    (
+                        np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
+                        self._compared("counted quantity", one, self.labels.hops),
+                    )
+                ),
             )
             for place, one in enumerate(numbered)
         )
         return Scores(
-            forms,
+            _logged(told["forms"]),
             _logged(self._compared("type", whole, self.labels.types) + self._said_types(self.encoders.told(texts[0]))),
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
+            float(_shares(told["related"])[1]),
+            self._compared("relating", whole, self.labels.hops),
+            float(_shares(told["valued"])[1]),
             float(flags[1]),
             self._compared("counted", whole, self.labels.hops),
             self._compared("value of answer", whole, self.labels.attributes),

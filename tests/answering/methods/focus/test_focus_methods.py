@@ -122,7 +122,7 @@ def test_reranking_by_a_model_needs_one(toolbox):
 
 def test_a_model_may_rerank_by_how_likely_it_says_yes_while_the_reader_parses(toolbox):
     model = ScriptedModel(lambda request: "Yes" if "slender" in request.messages[-1].content else "No")
-    options = {"parser": "reader", "reranker": "likelihood"}
+    options = {"parser": "reader", "reranker": "likelihood", "write": False}
     answer = ask(create("focus_plus", options), "Which phenotype is about fingers?", toolbox.with_model(model))
     assert keys(answer)[0] == "P3"
     assert {request.top_logprobs for request in model.asked} == {8}  # scores, and nothing else, were asked for

@@ -14,7 +14,9 @@ from itertools import combinations
 from typing import Any
 
 from clew.answering.queries.attributes import value_in_words
-from clew.answering.queries.execution import value_of
+from clew.answering.queries.certificates import formal_query
+from clew.answering.queries.execution import Result, value_of
+from clew.answering.queries.execution import execute as run
 from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.witnesses import witnesses
@@ -61,15 +63,17 @@ class Execution:
     direct: NodeSet
     """What it finds without what lies below names in a hierarchy."""
     value: Value | None = None
+    table: Result | None = None
+    """Numbers for each node or value, if those are asked for."""
     how: str = ""
     """What was relaxed."""
 
     @property
     def is_answer(self) -> bool:
         """Whether it found what was asked for: a number is one even if it is zero."""
-        if self.asked.asks == "value":
-            return self.value is not None
-        return self.asked.asks in ("number", "truth") or len(self.nodes) > 0
+        if self.asked.asks in ("nodes", "each"):
+            return len(self.nodes) > 0
+        return self.asked.asks in ("number", "truth") or self.value is not None
 
     def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
         """Return paths that back a node, the values that were asked for, and what was checked to be absent."""
@@ -120,14 +124,21 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
     if len(named):
         left_out = Compare(Var(asked.variable), "!=", keys_of(kb, named))
         query = replace(query, pattern=requiring(query.pattern, left_out))
-    nodes = direct = found_nodes(kb, query) if query.order else found - named
-    if query != strict and not query.order and strict.pattern.edges:
+    is_chosen = bool(query.order) or query.first is not None
+    nodes = direct = found_nodes(kb, query) if is_chosen else found - named
+    if query != strict and not is_chosen and strict.pattern.edges:
         direct = nodes & found_nodes(kb, strict)
     compared = asked.compared
     if isinstance(compared, Named):
         compared = keys_of(kb, groundings[compared].nodes)
-    value = _value(kb, asked, nodes, groundings)
-    return Execution(asked, replace(asked, query=query, compared=compared), groundings, nodes, direct, value)
+    executed, value, table = replace(asked, query=query, compared=compared), None, None
+    if asked.asks in ("nodes", "number", "truth", "value"):
+        value = _value(kb, asked, nodes, groundings)
+    else:
+        result = run(kb, formal_query(executed))
+        table = result if asked.asks == "each" else None
+        value = None if table else _shown([row[0] for row in result.rows])
+    return Execution(asked, executed, groundings, nodes, direct, value, table)
 
 
 def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) -> NodeSet:

@@ -24,6 +24,7 @@ from clew.answering.methods.focus.unknown import unknown_answer, with_known_name
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.answering.queries.linking import hierarchies
+from clew.answering.queries.query_answers import with_table
 from clew.answering.queries.sentences import description
 from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
@@ -151,6 +152,8 @@ class FocusPlus(Method):
         if asks_more(execution.asked) and reader_of(tools).is_written_about(asked.type):
             told["unconfirmed"] = list(execution.asked.unexplained)  # texts may say it, but nobody has read them
         answer = replace(answer, query={**answer.query, **told})
+        if execution.table is not None:
+            answer = with_table(answer, execution.table)
         return replace(answer, value=execution.value, answer_count=len(found))
 
     def _is_by_text(self, execution: Execution, parse: Parse, sure: float) -> bool:

@@ -213,6 +213,12 @@ class Found:
     value: Value | None = None
 
 
+CARRIED_OUT = frozenset(
+    {"list", "count", "exists", "value", "max", "min", "most", "fewest", "compare_max", "compare_min"}
+)
+"""Forms of plans that are carried out on the rows of a table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Execution:
     """Carries out one plan."""
@@ -226,7 +232,8 @@ class Execution:
     def found(self) -> Found | None:
         """What the meaning asks for; None where nothing satisfies it."""
         plan = self.plan
-        if plan.form in ("describe", "none"):
+        is_counted = any(one.attribute is None for one in plan.requirements)
+        if is_counted or plan.form not in CARRIED_OUT:
             return None
         nodes, rows = self._about()
         match plan.form:
@@ -267,11 +274,11 @@ class Execution:
         """Which rows satisfy all requirements."""
         mask = np.ones(len(self.base.table.rows), dtype=bool)
         for requirement in self.plan.requirements:
-            mask &= self._satisfies(requirement)
+            if requirement.attribute is not None:
+                mask &= self._satisfies(requirement, self.column(requirement.attribute))
         return mask
 
-    def _satisfies(self, requirement: Requirement) -> Mask:
-        column = self.column(requirement.attribute)
+    def _satisfies(self, requirement: Requirement, column: Column) -> Mask:
         if requirement.quantity is not None:
             return compared(column, requirement.operator, self.numbers[requirement.quantity])
         if isinstance(requirement.value, bool):

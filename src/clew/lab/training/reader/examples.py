@@ -14,13 +14,27 @@ from typing import TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from clew.answering.reading.plan import COMPARISONS, FORMS, LETTERS, OPERATORS, Branch, Form, Plan, Requirement
-from clew.answering.reading.quantities import Quantity, in_units_of, quantities
+from clew.answering.queries.parsing import parse
+from clew.answering.reading.plan import (
+    COMPARISONS,
+    FORMS,
+    LETTERS,
+    OF_VALUES,
+    OPERATORS,
+    Branch,
+    Form,
+    Plan,
+    Requirement,
+)
+from clew.answering.reading.quantities import Quantity, quantities
+from clew.answering.reading.said_values import is_denied
 from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
 from clew.core.errors import NotFoundError, SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
+from clew.lab.training.reader.queries import NoPlanError, means, plan_of
+from clew.store.index.tokens import tokenise
 
 Hops = tuple[int, ...]
 Triplet = tuple[str, str, str]
@@ -36,6 +50,8 @@ _SAID: dict[str, Comparison] = {
     **{one: one for one in COMPARISONS},
 }
 """How a question's query writes its comparisons."""
+EQUALITIES = ("=", "!=")
+"""How a plan compares a text or a truth value."""
 
 
 class _Type(BaseModel):
@@ -65,7 +81,8 @@ class _Question(BaseModel):
     kind: str
     question: str
     mentions: list[dict[str, str]]
-    query: _Query | None
+    query: _Query | str | None
+    """A query, or its text in the query language."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +139,14 @@ class Example:
     @property
     def categories(self) -> tuple[tuple[int, str], ...]:
         """Attributes with a word that is required of them."""
-        return tuple((one.attribute, one.value) for one in self.plan.requirements if isinstance(one.value, str))
+        required = ((one.attribute, one.value) for one in self.plan.requirements)
+        return tuple((place, value) for place, value in required if place is not None and isinstance(value, str))
+
+    @property
+    def denied_categories(self) -> frozenset[tuple[int, str]]:
+        """Those of them that the question denies, as the reader sees it."""
+        before = {one: self.question.lower().partition(one[1].lower())[0] for one in self.categories}
+        return frozenset(one for one, text in before.items() if is_denied([token.text for token in tokenise(text)]))
 
     def hops(self, name: int | None, *, negated: bool = False) -> list[Hops]:
         """Those that lead from a name, or from anything, to the answer."""
@@ -157,20 +181,27 @@ class SchemaExamples:
         lacked = example.hops(None, negated=True)
         yield Lesson("forms", 0, FORMS.index(plan.form))
         yield Lesson("lacking", 0, int(bool(lacked)))
+        related = example.hops(None)
+        yield Lesson("related", 0, int(bool(related)))
+        yield Lesson("valued", 0, int(plan.asked is not None))
         yield Lesson("either", 0, int(plan.either))
         if plan.target is not None:
             target = self.vocabulary.schema.type_names[plan.target]
             yield Lesson("type", 0, plan.target)
             if lacked:
                 yield Lesson("lacked", 0, lacked[0][0], [hop.end == target for hop in hops])
+            if related:
+                yield Lesson("relating", 0, related[0][0], [hop.end == target for hop in hops])
             if plan.hop is not None:
                 yield Lesson("counted", 0, plan.hop, [hop.start == target for hop in hops])
         if plan.attribute is not None:
-            yield Lesson("value of answer" if plan.form == "value" else "extreme", 0, plan.attribute)
+            yield Lesson("value of answer" if plan.form in OF_VALUES else "extreme", 0, plan.attribute)
+        if plan.asked is not None:
+            yield Lesson("value of answer", 0, plan.asked)
         allowed = [True, *(one.kind == "boolean" for one in attributes)]  # the first: none of them
         if plan.form != "none" and any(allowed[1:]):
             switch = next((one for one in plan.requirements if isinstance(one.value, bool)), None)
-            yield Lesson("switch", 0, 1 + switch.attribute if switch else 0, allowed)
+            yield Lesson("switch", 0, 1 + (switch.attribute or 0) if switch else 0, allowed)
             if switch:
                 yield Lesson("positive", 0, int(switch.value is True))
 
@@ -189,19 +220,23 @@ class SchemaExamples:
         required = {one.quantity: one for one in example.plan.requirements}
         for place in range(len(example.quantities)):
             text, one = 1 + len(example.spans) + place, required.get(place)
-            yield Lesson("operators", text, OPERATORS.index(one.operator if one else "-"))
-            if one:
-                allowed = [attribute.kind in COMPARED for attribute in self.vocabulary.attributes]
-                yield Lesson("quantity", text, one.attribute, allowed)
+            is_limit = one is not None and one.attribute is None and one.hop is None
+            operator = "first" if is_limit else one.operator if one else "-"
+            yield Lesson("operators", text, OPERATORS.index(operator))
+            if one and not is_limit:
+                attributes, hops = self.vocabulary.attributes, self.vocabulary.hops
+                right = one.attribute if one.attribute is not None else len(attributes) + (one.hop or 0)
+                allowed = [attribute.kind in COMPARED for attribute in attributes]
+                yield Lesson("quantity", text, right, [*allowed, *[True] * len(hops)])
 
 
 def normal(plan: Plan) -> tuple[object, ...]:
     """The same for plans that ask the same."""
     branches = frozenset((branch.mention, branch.hops, branch.negated) for branch in plan.branches)
-    required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower()) for r in plan.requirements)
+    required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower(), r.hop) for r in plan.requirements)
     target = None if plan.branches or plan.mentions else plan.target
     either = plan.either and len(plan.branches) > 1
-    return plan.form, target, branches, required, plan.attribute, plan.hop, frozenset(plan.mentions), either
+    return plan.form, target, branches, required, plan.attribute, plan.hop, frozenset(plan.mentions), either, plan.asked
 
 
 def read_sources(sources: Sequence[Path]) -> list[SchemaExamples]:
@@ -256,6 +291,12 @@ def _example(told: _Question, vocabulary: Vocabulary) -> Example:
     if told.query is None:
         return example
     names = [name for _, name in found]
+    if isinstance(told.query, str):
+        query = parse(told.query)
+        try:
+            return replace(example, plan=plan_of(query, vocabulary, names, outside))
+        except NoPlanError as wrong:
+            raise SourceError(f"no plan says what {told.query} does: {wrong}") from None
     return _Reading(vocabulary, told.query, types | told.query.variables, names).completed(example)
 
 
@@ -348,10 +389,13 @@ class _Reading:
             if attribute is None or operator is None or is_second:
                 is_whole = False
             elif isinstance(value, bool) or (isinstance(value, str) and kind not in ("number", "date")):
-                found.append(Requirement(attribute, "=", value=value))
+                if isinstance(value, bool) and operator == "!=":
+                    operator, value = "=", not value
+                is_whole &= operator in EQUALITIES
+                found.append(Requirement(attribute, operator if operator in EQUALITIES else "=", value=value))
             else:
                 free = [p for p, _ in enumerate(numbers) if p not in numeric or operator in ("<=", ">=")]
-                place = next((p for p in free if _means(numbers[p], value, kind, name)), None)
+                place = next((p for p in free if means(numbers[p], value, kind, name)), None)
                 is_whole &= place is not None
                 if place is not None:
                     own = numeric.setdefault(place, Requirement(attribute, operator, place))
@@ -389,12 +433,3 @@ class _Reading:
                 if hop is not None and (there == goal or there in self.query.variables):
                     for rest, every in self._walks(there, goal, triplets, (*used, place)):
                         yield (hop, *rest), every
-
-
-def _means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> bool:
-    """Whether a number or date of the question is the value of a condition."""
-    if kind == "date" and quantity.is_date and str(value)[:4] in (quantity.low[:4], quantity.high[:4]):
-        return True
-    if isinstance(value, str):
-        return False
-    return any(abs(one - value) < 1e-6 * max(1, abs(value)) for one in in_units_of(quantity, attribute))

@@ -12,7 +12,7 @@ import copy
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from clew.answering.reading.encoders import Encoders, Floats
 from clew.answering.reading.plan import Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.reader import BUDGET, PLANS
-from clew.answering.reading.scoring import HEADS, Labels, Scorer, masked, shared_words
+from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, Scorer, masked, shared_words
 from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
@@ -38,9 +38,9 @@ Tokens = Callable[[Sequence[str]], list[Ids]]
 Schemas = list[SchemaExamples]
 WEIGHTS = {"forms": 0.5, "lacking": 0.2, "either": 0.2, "negated": 0.2, "operators": 0.4, "positive": 0.2, "type": 0.3}
 WEIGHTS |= {"denied": 0.5, "lacked": 0.5, "counted": 0.5, "value": 0.7, "value of answer": 0.5, "extreme": 0.5}
-WEIGHTS |= {"switch": 0.3, "quantity": 0.5}
+WEIGHTS |= {"switch": 0.3, "quantity": 0.5, "related": 0.2, "relating": 0.5, "valued": 0.2}
 """What the loss of each head counts; that of the paths counts 1."""
-LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops"}
+LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops", "relating": "hops"}
 """What a head compares with, where that is not the attributes."""
 LONGEST_PATH = 3
 IMPOSSIBLE = -1e4
@@ -144,6 +144,7 @@ def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[Option]]:
     scorer, proposer, wording = Scorer(known, encoders, Labels(known, encoders)), Proposer(known), Wording(known)
     for one in schema.examples:
         scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
+        scores = replace(scores, denied=one.denied_categories)
         plans, right = proposer.propose(scores, PLANS), {normal(plan) for plan in one.plans}
         found.append([_option(one, wording.of(p.plan), p.score, normal(p.plan) in right) for p in plans])
     return found
@@ -262,9 +263,10 @@ class Fitting(Descent):
             labels = {kind: self.torch.nn.functional.normalize(next(cuts), dim=-1) for kind in kinds}
             lengths, said = [len(one.texts[place]) for place in chosen], next(cuts)
             starts = dict(zip(chosen, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True))
-            total = total + self._lessons_loss(network, one, starts, said, labels)
+            texts = [ids for place in chosen for ids in one.texts[place]]
+            total = total + self._lessons_loss(network, one, starts, said, labels, texts)
             total = total + self._paths_loss(network, one, starts, said, labels["hops"])
-        return total / sum(len(chosen) for _, chosen in batch)
+        return total / (self.settings.batch * self.settings.together)  # every question counts alike in every step
 
     def _meanings(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
         """Texts of like length are read together."""
@@ -275,7 +277,13 @@ class Fitting(Descent):
         return self.torch.cat(found).index_select(0, self.tensor(np.argsort(order)))
 
     def _lessons_loss(
-        self, network: Any, one: Tokenised, starts: dict[int, int], said: Any, labels: dict[str, Any]
+        self,
+        network: Any,
+        one: Tokenised,
+        starts: dict[int, int],
+        said: Any,
+        labels: dict[str, Any],
+        texts: Sequence[Ids],
     ) -> Any:
         torch, lessons, total = self.torch, defaultdict(list), 0
         for place, start in starts.items():
@@ -284,10 +292,14 @@ class Fitting(Descent):
         for head, told in lessons.items():
             rows, right, allowed = zip(*told, strict=True)
             own = said.index_select(0, self.tensor(rows))
-            if head in network.classes:
+            if head in SKETCHED:
+                scores = network.classes[head](network.sketched(own, [texts[row] for row in rows]))
+            elif head in network.classes:
                 scores = network.classes[head](own)
             else:
                 scores = network.turned(own, (head,))[0] @ labels[LABELS.get(head, "attributes")].T
+            if head == "quantity":
+                scores = torch.cat((scores, network.turned(own, ("counted quantity",))[0] @ labels["hops"].T), 1)
             if head == "switch":
                 scores = torch.cat((network.no_switch.expand(len(rows), 1), scores), 1)
             if allowed[0]:
