@@ -52,7 +52,7 @@ def huts(tmp_path_factory):
 def test_an_answer_is_said_as_people_would(huts, question, said):
     answer = huts.ask(question)
     assert answer.text.startswith(said)
-    assert answer.state == "found"
+    assert answer.found
 
 
 def test_a_hierarchy_is_said_and_can_be_turned_off(huts):

@@ -31,6 +31,8 @@ IN_YEARS = re.compile(
     "inaugurat|incorporat|abolish|demolish|di)ed|built|born|begun|written"
 )
 """Words in the names of attributes whose integers are years."""
+SHOWN_DIGITS = 6
+"""Maximum number of digits of a fraction. JSON has all of them."""
 MANY_DIGITS = 10_000
 """Smallest number with separators between thousands. Years are below it."""
 
@@ -55,8 +57,8 @@ def value_in_words(value: Value, unit: str = "") -> str:
     """Return a value as shown to users, with its unit."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else float(f"{value:.{SHOWN_DIGITS}g}")
     is_long = isinstance(value, int) and abs(value) >= (1000 if unit else MANY_DIGITS)
     unit = "%" if unit == "percent" else f" {unit}" if unit else ""
     return f"{value:,}{unit}" if is_long else f"{value}{unit}"

@@ -180,7 +180,7 @@ class _Telling:
         attribute = found.attribute or _compared_attribute(found.query)
         if attribute is not None:
             label, said["unit"] = attribute_words(attribute)
-            said |= {"attribute": label} if found.attribute else {}
+            said |= {"attribute": label} if found.attribute and found.asks == "value" else {}
         said["kinds"] = next(filter(None, (self.phrase(one).hierarchies(found.variable) for one in self.patterns)), "")
         if found.asks == "truth":
             said |= {"told": self.told(kinds=False), "instead": self.instead()}

@@ -85,6 +85,9 @@ def _value(answer: Answer, value: Value) -> str:
     attribute, unit = answer.query.get("attribute"), answer.query.get("unit", "")
     if attribute and answer.matches:
         return f"{value_sentence(_listed(answer.matches), attribute, unit, value)}."
+    understood = str(answer.query.get("text", ""))
+    if understood.startswith("the "):
+        return f"T{understood[1:]} is {value_in_words(value, unit)}."
     return f"{value_in_words(value, unit)}."
 
 
