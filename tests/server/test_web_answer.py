@@ -15,7 +15,7 @@ def test_the_sentence_its_certainty_and_what_was_understood_come_first(page, sit
     ask(page, site, MARFAN)
     head = page.get_by_role("region", name="Answer", exact=True)
     assert re.match(r"1 gene .*Marfan syndrome: FBN1\.", head.locator(".said").inner_text())
-    assert re.search(r"9\d % sure", head.inner_text())
+    assert re.search(r"\d\d % sure", head.inner_text())
     assert re.search(r"I understood: genes .*Marfan syndrome", head.inner_text())
     assert page.get_by_role("list", name="Matches", exact=True).locator("details.answer").count() == 1
     near = page.get_by_role("region", name="Not matching, but near")

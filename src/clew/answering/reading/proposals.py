@@ -234,8 +234,11 @@ class Proposer:
                     yield replace(plan, target=target), left + likely + more
         is_fitting = self.is_ordered | (form not in NUMERIC_FORMS)
         for plan, score in self._bodies(form, scores, paths, few=4):
+            compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
             for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
-                yield replace(plan, attribute=attribute), score + likely + (DOUBLED if form == "value" else 0.0)
+                is_known = form == "value" and attribute in compared
+                asked = replace(plan, form="list") if is_known else replace(plan, attribute=attribute)
+                yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Whether one node is reached from another, or whether there is anything at all."""
