@@ -406,24 +406,6 @@ class DocumentsReply(Reply):
     most_bytes: int
 
 
-class PieceReply(Reply):
-    """A passage or table of a document."""
-
-    key: str
-    type: str
-    name: str
-    text: str
-    page: int | None = None
-
-
-class ReadingReply(Reply):
-    """A document as it was read."""
-
-    name: str
-    title: str
-    pieces: tuple[PieceReply, ...]
-
-
 class TypeReply(Reply):
     """A node type."""
 

@@ -90,8 +90,8 @@ def living_in(name, kind=None):
 
 def test_constants_of_a_query_that_stand_for_nothing_are_unknown(base):
     names = base.tools.names
-    assert [one.text for one in unknown_names([Named("Florbatosis", "City")], names)] == ["Florbatosis"]
-    assert not unknown_names([Named("Aurorra", "City")], names)
+    assert [one.text for one in unknown_names(ground([Named("Florbatosis", "City")], names))] == ["Florbatosis"]
+    assert not unknown_names(ground([Named("Aurorra", "City")], names))
     parse = with_known_names(Parse(living_in("Aurora", "City"), (living_in("Florbatosis"),)), names)
     assert not parse.unknown
     assert not parse.alternatives

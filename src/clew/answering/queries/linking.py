@@ -86,25 +86,21 @@ def _ground(constant: Named, names: Names, unmatched: Unmatched) -> Grounding:
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
     nearest = inside[:1] if unmatched == "vector" else ()
-    best = inside[0] if inside else None
-    same = [
-        link
-        for link in inside
-        if best and is_likely and (form_of(link.alias) == form_of(best.alias) or link.score >= best.score - EQUAL)
-    ]
+    same = [link for link in inside if _is_as_near(link, inside[0])] if is_likely else ()
     chosen = tuple(same) or tuple(nearest)
     return Grounding(constant, chosen, tuple(link for link in inside if link not in chosen))
 
 
-def unknown_names(constants: Iterable[Named], names: Names) -> tuple[UnknownName, ...]:
-    """Return the constants that stand for nothing in the base."""
-    inexact = [one for one in constants if not any(link.how == "exact" for link in names.spelled(one.text, k=1))]
-    lacking = [one for one in (_ground(constant, names, "drop") for constant in inexact) if not one.links]
-    near = [[link.alias for link in one.alternatives] for one in lacking]
-    return tuple(
-        UnknownName(one.constant.text, tuple(dict.fromkeys(close))[:CLOSE])
-        for one, close in zip(lacking, near, strict=True)
-    )
+def _is_as_near(link: Link, best: Link) -> bool:
+    return form_of(link.alias) == form_of(best.alias) or link.score >= best.score - EQUAL
+
+
+def unknown_names(groundings: Groundings) -> tuple[UnknownName, ...]:
+    """Return the constants without nodes, each with close names."""
+    lacking = [
+        (one, dict.fromkeys(link.alias for link in one.alternatives)) for one in groundings.values() if not one.links
+    ]
+    return tuple(UnknownName(one.constant.text, tuple(close)[:CLOSE]) for one, close in lacking)
 
 
 def widened(groundings: Groundings, size: int, constants: Collection[Named]) -> Groundings:

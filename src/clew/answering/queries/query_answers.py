@@ -77,9 +77,9 @@ def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool =
     With `kinds`, a constant also stands for what lies below it in a hierarchy.
     """
     check(query, kb.schema)
-    if unknown := unknown_names(constants(query), names):
-        return Executed(query, query, Result((), (), []), unknown)
     groundings = ground(constants(query), names)
+    if unknown := unknown_names(groundings):
+        return Executed(query, query, Result((), (), []), unknown)
     ready = link(query, groundings, kb, kinds=kinds)
     return Executed(query, ready, execute(kb, ready), notes=tuple(_spelled_otherwise(groundings)))
 

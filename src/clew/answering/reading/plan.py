@@ -101,7 +101,7 @@ class Plan:
     """The attribute that is asked for of what is the most: "the city of the oldest singer"."""
 
 
-def is_recent(plan: Plan) -> bool:
+def is_untrained(plan: Plan) -> bool:
     """Return whether a plan has a form or a part that the choosing encoder has not been trained on."""
     limits = any(one.attribute is None for one in plan.requirements)
     relates = any(branch.mention is None and not branch.negated for branch in plan.branches)

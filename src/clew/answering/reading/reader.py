@@ -30,7 +30,7 @@ from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, strange_words
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, Named, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
-from clew.answering.reading.plan import FORMS, LETTERS, Plan, Wording
+from clew.answering.reading.plan import FORMS, LETTERS, Plan, Wording, is_untrained
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
@@ -80,8 +80,6 @@ MOST_STARTS = 2_000
 """What more nodes of an endpoint are joined to is read step by step."""
 DROPPED = 0.2
 """Certainty that a reading keeps although a word that it leaves out may be a name."""
-UNTRAINED = frozenset(FORMS[FORMS.index("none") + 1 :])
-"""Forms that the encoder that chooses has not learned from: its word for them counts less."""
 LARGE = 200_000
 """From so many nodes on, a path is not followed only to see whether it leads anywhere."""
 
@@ -389,7 +387,7 @@ class LearnedReader:
             "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
             "strange": float(len(strange_words(question, first))),
             "unexplained": 1 - explained_part(question, first),
-            "untrained": float(plan.form in UNTRAINED),
+            "untrained": float(is_untrained(plan)),
         }
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:

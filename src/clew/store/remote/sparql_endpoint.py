@@ -139,7 +139,7 @@ class SparqlEndpoint:
                 raise QueryRefusedError(f"{self.url} refused a query (status {status}): {said}")
             return _read(content, self.url)
         tried = f"after {attempt + 1} attempts" if self.politeness.attempts else "as it may not be asked"
-        raise StorageError(f"{self.url} did not answer {tried} ({problem})")
+        raise StorageError(f"{self.url} did not answer {tried} ({problem}): check the address, and that it is running")
 
     def _post(self, query: str) -> tuple[int, bytes]:
         """The status and the content of a reply; one that is too long, or drips for too long, is given up."""

@@ -174,8 +174,8 @@ def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings:
         case "number":
             return len(nodes)
         case "truth":
-            is_one = isinstance(asked.compared, Named)
-            return len(nodes & groundings[asked.compared].nodes if is_one else nodes) > 0  # type: ignore[index]
+            compared = asked.compared
+            return len(nodes & groundings[compared].nodes if isinstance(compared, Named) else nodes) > 0
         case "value" if asked.attribute is not None:
             return _shown(kb.values(nodes, asked.attribute))
     return None

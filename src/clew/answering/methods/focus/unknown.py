@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.answering.queries.linking import unknown_names
+from clew.answering.queries.linking import ground, unknown_names
 from clew.core.query import constants
-from clew.core.roles import Parse
+from clew.core.roles import Interpretation, Parse
 from clew.core.types import Answer, UnknownName
 from clew.store.index.corrected_names import CorrectedNames
 from clew.store.index.protocol import Names
@@ -15,11 +15,15 @@ from clew.store.index.protocol import Names
 
 def with_known_names(parse: Parse, names: Names) -> Parse:
     """Return the parse with the unknown constants of its query. Alternatives with such constants are left out."""
-    others = tuple(one for one in parse.alternatives if not unknown_names(constants(one.query), names))
-    unknown = parse.unknown or unknown_names(constants(parse.interpretation.query), names)
+    others = tuple(one for one in parse.alternatives if not _unknown(one, names))
+    unknown = parse.unknown or _unknown(parse.interpretation, names)
     if isinstance(names, CorrectedNames):  # what the user says is no name is not reported as one
         unknown = tuple(one for one in unknown if not names.is_excluded(one.text))
     return replace(parse, alternatives=others, unknown=unknown)
+
+
+def _unknown(asked: Interpretation, names: Names) -> tuple[UnknownName, ...]:
+    return unknown_names(ground(constants(asked.query), names))
 
 
 def unknown_answer(question: str, unknown: Sequence[UnknownName]) -> Answer:
