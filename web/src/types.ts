@@ -386,15 +386,6 @@ export interface Password {
   password: string;
 }
 
-/** A passage or table of a document. */
-export interface Piece {
-  key: string;
-  type: string;
-  name: string;
-  text: string;
-  page: number | null;
-}
-
 /** What went wrong, and what to do about it. */
 export interface Problem {
   error: string;
@@ -416,13 +407,6 @@ export interface Query {
   sparql?: string | null;
   cypher?: string | null;
   [more: string]: unknown;
-}
-
-/** A document as it was read. */
-export interface Reading {
-  name: string;
-  title: string;
-  pieces: Piece[];
 }
 
 /** A relation between two node types. */
