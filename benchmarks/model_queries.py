@@ -14,6 +14,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Container
 from dataclasses import replace
 from itertools import islice, permutations, product
 from pathlib import Path
@@ -57,8 +58,8 @@ def tables_of(nodes: list[dict[str, Any]], edges: list[dict[str, Any]]) -> Table
     )
 
 
-def spider_cases(data: Path, work: Path, count: int, seed: int) -> list[dict[str, Any]]:
-    """Questions with the base that they are asked over and the rows of their gold SQL."""
+def spider_cases(data: Path, work: Path, count: int, seed: int, only: Container[str] = ()) -> list[dict[str, Any]]:
+    """Questions with the base that they are asked over and the rows of their gold SQL, perhaps over some databases."""
     databases = {row["db"]: Database.of(row) for row in records(data / "spider" / "schemas.jsonl.gz")}
     questions = list(records(data / "spider" / "train.jsonl.gz"))
     every: dict[str, list[str]] = {}
@@ -70,7 +71,7 @@ def spider_cases(data: Path, work: Path, count: int, seed: int) -> list[dict[str
         if len(cases) == count:
             break
         name, database = row["db"], databases[row["db"]]
-        if "sqlite_sequence" in database.tables:
+        if "sqlite_sequence" in database.tables or (only and name not in only):
             continue
         texts: dict[str, set[str]] = {}
         for sql in every[name]:

@@ -39,8 +39,6 @@ class Meaning:
     """Sum of the log-probabilities of its parts."""
     text: str
     """The plan in words, mentions as letters."""
-    beyond: float = 0.0
-    """Log-probability, by the words of the question alone, that it asks for what a schema does not hold."""
 
     @property
     def share(self) -> float:

@@ -7,7 +7,6 @@ from functools import cache
 from importlib.resources import files
 
 from clew.answering.reading.meaning import Meaning, Understanding, explained_part, unexplained
-from clew.answering.reading.plan import is_untrained
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
@@ -28,8 +27,6 @@ UNLIKELY = 0.02
 """A meaning less likely than this is not tried."""
 WITHOUT_NUMBER = 0.5
 """How certain a reading is at most that makes nothing of a number in the question: "the three longest"."""
-UNTRAINED = 0.63
-"""Maximum certainty of plans that the choosing encoder has not been trained on: their accuracy on new databases."""
 YEARS = (1000, 2200)
 """Whole numbers between these may be years."""
 LOOKED_AT = 200
@@ -74,8 +71,6 @@ class LearnedParser:
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
         if any(map(quantities, best.unexplained)):
             certainty = min(certainty, WITHOUT_NUMBER)
-        if is_untrained(first.plan):
-            certainty = min(certainty, UNTRAINED)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
 
     def _is_truth(self, asked: Interpretation) -> bool:

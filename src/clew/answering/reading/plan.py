@@ -101,13 +101,6 @@ class Plan:
     """The attribute that is asked for of what is the most: "the city of the oldest singer"."""
 
 
-def is_untrained(plan: Plan) -> bool:
-    """Return whether a plan has a form or a part that the choosing encoder has not been trained on."""
-    limits = any(one.attribute is None for one in plan.requirements)
-    relates = any(branch.mention is None and not branch.negated for branch in plan.branches)
-    return FORMS.index(plan.form) > FORMS.index("none") or plan.asked is not None or limits or relates
-
-
 @dataclass(frozen=True)
 class Wording:
     """Puts plans into the words that the deciding encoder reads."""

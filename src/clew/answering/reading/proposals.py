@@ -30,6 +30,8 @@ from clew.answering.reading.scores import Floats, MentionScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import Comparison
 
+REQUIRED = 32
+"""Sets of requirements that a plan is tried with."""
 PATHS = 10
 """Paths of each mention that are put together with others."""
 FIRST, SECOND = 60, 30
@@ -111,20 +113,25 @@ class Proposer:
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
         """The likeliest plans, best first, each once."""
         paths = [self.paths(scores, place, leads) for place in range(len(scores.mentions))]
-        found: dict[Plan, float] = {}
-        some = float(
-            np.logaddexp.reduce(np.delete(scores.forms, FORMS.index("none")))
-        )  # words alone rule no schema out
-        for place, form in enumerate(FORMS):
-            likely = float(scores.forms[place])
-            if form != "none" and np.exp(likely - some) > DOUBT / 4:
-                for plan, score in self._of_form(form, scores, paths):
-                    for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
-                        total = score + likely + more + _parts_score(variant, scores)
-                        found[variant] = max(found.get(variant, -np.inf), total)
+        shares = np.delete(scores.forms, FORMS.index("none"))  # words alone rule no schema out
+        shares = np.exp(scores.forms - np.logaddexp.reduce(shares))
+        likely = [form for form, share in zip(FORMS, shares, strict=True) if form != "none" and share > DOUBT / 4]
+        found = self._of_forms(likely, scores, paths)
+        if not found:  # nothing of the schema has such a form
+            found = self._of_forms([form for form in FORMS if form != "none"], scores, paths)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
+
+    def _of_forms(self, forms: Sequence[Form], scores: Scores, paths: Sequence[Paths]) -> dict[Plan, float]:
+        found: dict[Plan, float] = {}
+        for form in forms:
+            likely = float(scores.forms[FORMS.index(form)])
+            for plan, score in self._of_form(form, scores, paths):
+                for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
+                    total = score + likely + more + _parts_score(variant, scores)
+                    found[variant] = max(found.get(variant, -np.inf), total)
+        return found
 
     def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
         """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
@@ -440,9 +447,16 @@ class Proposer:
             if here[attribute]:
                 operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
                 options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
-        for chosen in itertools.product(*options):
-            requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
-            yield replace(plan, requirements=requirements), sum(score for _, score in chosen) + _between(requirements)
+        found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
+        for choices in options:
+            longer = [
+                (chosen if one is None else (*chosen, one), score + more)
+                for chosen, score in found
+                for one, more in choices
+            ]
+            found = sorted(longer, key=lambda pair: -pair[1])[:REQUIRED]
+        for chosen, score in found:
+            yield replace(plan, requirements=chosen), score + _between(chosen)
 
     @staticmethod
     def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:

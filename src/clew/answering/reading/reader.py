@@ -30,7 +30,7 @@ from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, strange_words
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, Named, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
-from clew.answering.reading.plan import FORMS, LETTERS, Plan, Wording, is_untrained
+from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
@@ -66,8 +66,6 @@ IGNORED = {True: -2.5, False: -1.2}
 """What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
 SURELY = 0.99
 """How likely a name is denied that is joined with another by a word that denies both."""
-SURELY_NOT = 0.9
-"""How likely an attribute must be false where a question that names nothing has a word of denial."""
 MOST_VALUES = 60
 """A text attribute with at most so many different values is a category."""
 LONGEST_VALUE = 40
@@ -98,7 +96,6 @@ class _Option:
     said: str
     """The question without names."""
     text: str
-    beyond: float
 
 
 @dataclass(frozen=True)
@@ -294,8 +291,6 @@ class LearnedReader:
         if not_these and len(denials(question)) <= 1:  # one word denies one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)
-        if not taken and denials(question):  # then it can only be what an attribute says that is denied
-            scores = replace(scores, positive=min(scores.positive, 1 - SURELY_NOT))
         senses = tuple(sense for _, sense in taken)
         reached = self._reached(senses)
         mentions = tuple(
@@ -311,13 +306,14 @@ class LearnedReader:
         scores = replace(scores, mentions=mentions, groups=groups)
         proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
         proposals = [one for one in proposals if self._may_hold(one.plan, reached)] or proposals
+        if not taken and denials(question):
+            proposals = [one for one in proposals if _may_deny(one.plan)] or proposals
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
         said, named = masked(question, spans), tuple(one for one, _ in taken)
-        beyond = float(scores.forms[FORMS.index("none")])
         return [
-            _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan), beyond)
+            _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan))
             for plan, more, score in fitted
         ]
 
@@ -336,14 +332,14 @@ class LearnedReader:
             BUDGET,
         )
         meanings = [
-            Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text, one.beyond)
+            Meaning(one.plan, one.named, one.senses, one.numbers, float(score), one.prior, one.text)
             for one, score in zip(options, told[1:], strict=False)
         ]
         best = int(np.argmax(told[1:]))
         meanings.sort(key=lambda one: -one.score)
-        features = self.features(question, meanings, float(told[0]), named)
+        features = self.features(question, meanings)
         if not encoders.reads_english:  # that its words are in no plan says nothing
-            features |= {"strange": 0.0, "unexplained": 0.0}
+            features |= {"strange": 0.0, "unexplained": 0.0, "everything": 0.0}
         certainty = self.combiner.certainty(features)
         is_english, none = encoders.reads_english, float(told[0])
         words = self._name_words(question, options[best], read[best], certainty) if is_english else ()
@@ -354,7 +350,7 @@ class LearnedReader:
         spans = [Span(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
         asked = lettered(question, spans[: len(LETTERS)], ())
         _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
-        alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "", 0.0)
+        alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "")
         return self._name_words(question, alone, read[0], 0.0) if encoders.reads_english else []
 
     def _name_words(self, question: str, option: _Option, read: ReadQuestion, certainty: float) -> list[Word]:
@@ -368,26 +364,19 @@ class LearnedReader:
     def _schema_terms(self) -> SchemaTerms:
         return SchemaTerms(schema_words(self.schema), self.encoders)
 
-    def features(
-        self, question: str, meanings: Sequence[Meaning], none: float, named: Sequence[Named]
-    ) -> dict[str, float]:
+    def features(self, question: str, meanings: Sequence[Meaning]) -> dict[str, float]:
         """What the certainty of the first meaning depends on."""
         first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
-        plan = first.plan
-        used = len(({branch.mention for branch in plan.branches} | set(plan.mentions)) - {None})
-        asks_for_all = not (plan.branches or plan.requirements or plan.mentions)
+        plan, left = first.plan, 1 - explained_part(question, first)
+        is_plain = plan.form in ("list", "count", "exists", "value")
+        asks_for_all = is_plain and not (plan.branches or plan.requirements or plan.mentions)
         return {
             "choice": first.score,
             "prior": max(first.prior, -12.0),
             "lead": min(8.0, first.score - second.score) if second else 8.0,
-            "none": none,
-            "beyond": first.beyond,
-            "unused": float(max(0, len(named) - used)),
-            "inexact": float(sum(not one.is_exact for one in named)),
-            "everything": float(asks_for_all and plan.form in ("list", "count", "exists", "value")),
             "strange": float(len(strange_words(question, first))),
-            "unexplained": 1 - explained_part(question, first),
-            "untrained": float(is_untrained(plan)),
+            "unexplained": left,
+            "everything": left if asks_for_all else 0.0,
         }
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
@@ -483,6 +472,12 @@ def _few_values(values: Iterable[object]) -> tuple[str, ...]:
 
 def _overlaps(quantity: Quantity, taken: Sequence[tuple[Named, Sense]]) -> bool:
     return any(quantity.start < one.end and one.start < quantity.end for one, _ in taken)
+
+
+def _may_deny(plan: Plan) -> bool:
+    """Return whether a plan denies something, or compares with a number, as "not more than" does."""
+    required = any(one.operator == "!=" or one.value is False or one.quantity is not None for one in plan.requirements)
+    return required or any(branch.negated for branch in plan.branches)
 
 
 def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]], float]]:

@@ -112,11 +112,14 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
 
         def sketched(self, vectors: Any, texts: Sequence[Sequence[int]]) -> Any:
             """Sketches of questions, by their vectors and the vectors of their words."""
-            table, told = self.encoder.embeddings.word_embeddings.weight, []
-            for ids in texts:
-                words = table[torch.tensor(ids[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN], device=table.device)]
-                told.append(torch.cat((words.mean(0), words[:BEGINNING].mean(0), words.max(0).values)))
-            return torch.relu(self.sketch(torch.cat((vectors, torch.stack(told)), 1)))
+            table = self.encoder.embeddings.word_embeddings.weight
+            ids = [torch.tensor(one[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN]) for one in texts]
+            padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True).to(table.device)
+            words, is_word = table[padded], (padded != 0)[..., None]
+            first, is_first = words[:, :BEGINNING], is_word[:, :BEGINNING]
+            means = [(part * own).sum(1) / own.sum(1) for part, own in ((words, is_word), (first, is_first))]
+            highest = words.masked_fill(~is_word, -torch.inf).amax(1)
+            return torch.relu(self.sketch(torch.cat((vectors, *means, highest), 1)))
 
         def forward(self, ids: Any) -> Any:
             mask = (ids != 0).long()

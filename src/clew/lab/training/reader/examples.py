@@ -52,6 +52,8 @@ _SAID: dict[str, Comparison] = {
 """How a question's query writes its comparisons."""
 EQUALITIES = ("=", "!=")
 """How a plan compares a text or a truth value."""
+UNSAID = "unsaid"
+"""The kind of questions that the schema can answer but no plan can say."""
 
 
 class _Type(BaseModel):
@@ -74,6 +76,8 @@ class _Query(BaseModel):
     absent: list[Triplet] = []
     conditions: list[tuple[str, str, str, bool | int | float | str]] = []
     aggregate: str | list[str | list[str]] | None = None
+    text: str = ""
+    """What only a text can say."""
 
 
 class _Question(BaseModel):
@@ -82,7 +86,7 @@ class _Question(BaseModel):
     question: str
     mentions: list[dict[str, str]]
     query: _Query | str | None
-    """A query, or its text in the query language."""
+    """A query, or its text in the query language; None if the schema cannot answer."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,15 @@ class Example:
             return [replace(plan, branches=(branch,), mentions=(other,)) for branch, other in ways]
         return [plan]
 
+    def unlinked(self, name: int, *, lower: bool) -> Example:
+        """Return the question as it is read if one of its names is not recognised: no plan says all of it then."""
+        span, places = self.spans[name], [place for place in range(len(self.spans)) if place != name]
+        said = self.question[span.start : span.end]
+        text = self.question[: span.start] + (said.lower() if lower else said) + self.question[span.end :]
+        spans, types = tuple(self.spans[place] for place in places), tuple(self.types[place] for place in places)
+        plan = Plan("none", requirements=self.plan.requirements)
+        return replace(self, question=text, spans=spans, types=types, plan=plan, is_whole=False)
+
     @property
     def categories(self) -> tuple[tuple[int, str], ...]:
         """Attributes with a word that is required of them."""
@@ -173,6 +186,8 @@ class SchemaExamples:
 
     def lessons(self, example: Example) -> list[Lesson]:
         """What the heads should say about a question, paths aside."""
+        if example.plan.form == "none" and not example.is_whole:
+            return []
         every = [*self._of_question(example), *self._of_names(example), *self._of_numbers(example)]
         return [one for one in every if not one.allowed or one.allowed[one.right]]
 
@@ -289,7 +304,7 @@ def _example(told: _Question, vocabulary: Vocabulary) -> Example:
     codes = tuple(vocabulary.schema.type_code[types[name]] for _, name in found)
     example = Example(told.kind, told.question, spans, codes, outside, Plan("none", either=told.kind == "or"))
     if told.query is None:
-        return example
+        return replace(example, is_whole=told.kind != UNSAID)
     names = [name for _, name in found]
     if isinstance(told.query, str):
         query = parse(told.query)
@@ -333,7 +348,8 @@ class _Reading:
         if form == "describe" or (form == "value" and not branches):
             mentions = everyone[:1]
         plan = Plan(form, target, branches, required, attribute, hop, mentions, example.plan.either)
-        return replace(example, plan=plan, is_whole=has_paths and has_denied and has_required)
+        is_whole = has_paths and has_denied and has_required and not self.query.text
+        return replace(example, plan=plan, is_whole=is_whole)
 
     def _asked(self) -> tuple[Form, int | None, int | None]:
         """The form, the attribute and the counted hop."""

@@ -1,0 +1,147 @@
+"""Fits the certainty of the reader on bases that it was not trained on (reading/weights/combiner.json).
+
+    python benchmarks/fit_certainty.py FOLDER … -o combiner.json [--databases DATA WORK --corpora CORPORA]
+
+Every FOLDER holds folders of a base each, as for answers.py. Of every question the features of its reading are kept,
+and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
+questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows. The
+certainty is a logistic regression; the figures shown are for bases left out of it in five folds.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew.answering.reading.reader import Combiner
+from clew.lab.datasets.load import load_dataset
+from clew.lab.evaluation.judging import score
+
+FOLDS = 5
+PENALTY = 3.0
+TRIED = 0.9
+"""Certainty of every reading while its answer is judged."""
+
+
+@dataclass(frozen=True)
+class Row:
+    base: str
+    features: dict[str, float]
+    is_right: bool
+
+
+class Watched:
+    """Keeps the features of the last reading and lets its answer be put forward."""
+
+    def __init__(self) -> None:
+        self.features: dict[str, float] = {}
+
+    def certainty(self, _combiner: Combiner, features: dict[str, float]) -> float:
+        self.features = features
+        return TRIED
+
+
+def of_bases(folders: list[Path], watched: Watched) -> Iterator[Row]:
+    for folder in folders:
+        schema = folder / "schema.toml"
+        with tempfile.TemporaryDirectory() as target:
+            base = Path(target) / "base.kb"
+            clew.build(
+                [folder / "nodes.jsonl", folder / "edges.tsv"], base, schema=schema if schema.is_file() else None
+            )
+            opened = clew.open(base)
+            for question in load_dataset(str(folder / "questions.jsonl")).questions:
+                watched.features = {}
+                answer = opened.ask(question.text)
+                metrics = score(question, answer, "graph", "key", lambda _node: ()).metrics
+                if watched.features and not answer.unknown:
+                    has_answer = bool(question.answers) or question.value is not None
+                    yield Row(folder.name, watched.features, has_answer and metrics.get("exact", 0.0) == 1.0)
+
+
+def of_databases(data: Path, work: Path, corpora: Path, count: int, watched: Watched) -> Iterator[Row]:
+    from model_queries import judged, spider_cases
+
+    schemas = (corpora / "spider_left_out" / "schemas.jsonl").read_text("utf-8").splitlines()
+    left = {json.loads(line)["schema"].removeprefix("spider_") for line in schemas}
+    for case in spider_cases(data, work, count, 0, left):
+        base = clew.open(Path(case["base"]))
+        watched.features = {}
+        answer = base.ask(case["question"])
+        if watched.features and not answer.unknown:
+            is_right = judged(answer, case, base) in ("right", "right, with ties")
+            yield Row(Path(case["base"]).stem, watched.features, is_right)
+
+
+def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
+    values = np.array([[row.features[name] for name in names] for row in rows])
+    return values, np.array([row.is_right for row in rows], dtype=np.float64)
+
+
+def fitted(values: Any, labels: Any) -> Any:
+    """Return weights and a bias: logistic regression by Newton's method, with a penalty on large weights."""
+    mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-3
+    scaled = np.hstack(((values - mean) / deviation, np.ones((len(values), 1))))
+    penalty = np.full(scaled.shape[1], PENALTY)
+    penalty[-1] = 0.0
+    weights = np.zeros(scaled.shape[1])
+    for _ in range(30):
+        likely = 1 / (1 + np.exp(-scaled @ weights))
+        curve = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + np.diag(penalty)
+        weights -= np.linalg.solve(curve, scaled.T @ (likely - labels) + penalty * weights)
+    own = weights[:-1] / deviation
+    return np.append(own, weights[-1] - own @ mean)
+
+
+def report(rows: list[Row], names: list[str]) -> None:
+    """Print how many are right by the certainty that bases left out of the fit get."""
+    bases = sorted({row.base for row in rows})
+    values, labels = matrix(rows, names)
+    fold = np.array([bases.index(row.base) % FOLDS for row in rows])
+    likely = np.zeros(len(rows))
+    for one in range(FOLDS):
+        weights = fitted(values[fold != one], labels[fold != one])
+        likely[fold == one] = 1 / (1 + np.exp(-(values[fold == one] @ weights[:-1] + weights[-1])))
+    print(f"{len(rows)} readings, {labels.mean():.3f} right")
+    limits = (0, 0.1, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.01)
+    for low, high in pairwise(limits):
+        some = (likely >= low) & (likely < high)
+        print(f"{low:.1f} to {min(1, high):.1f}: n {some.sum()}, right {labels[some].mean() if some.any() else 0:.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", type=Path, nargs="*")
+    parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--databases", type=Path, nargs=2, metavar=("DATA", "WORK"))
+    parser.add_argument("--corpora", type=Path)
+    parser.add_argument("--count", type=int, default=400, help="Questions over databases.")
+    parser.add_argument("--rows", type=Path, help="Where the features are kept, or taken from if they are there.")
+    given = parser.parse_args()
+    if given.rows and given.rows.is_file():
+        rows = [Row(**json.loads(line)) for line in given.rows.open()]
+    else:
+        watched = Watched()
+        Combiner.certainty = lambda own, features: watched.certainty(own, features)  # type: ignore[method-assign]
+        rows = list(of_bases([one for parent in given.folders for one in sorted(parent.iterdir())], watched))
+        if given.databases:
+            rows += of_databases(*given.databases, given.corpora, given.count, watched)
+        if given.rows:
+            given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
+    names = sorted(rows[0].features)
+    report(rows, names)
+    weights = fitted(*matrix(rows, names))
+    told = {"weights": dict(zip(names, weights[:-1].round(4).tolist(), strict=True)), "bias": round(weights[-1], 4)}
+    if given.out:
+        given.out.write_text(json.dumps(told) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
