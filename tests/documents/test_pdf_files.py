@@ -221,7 +221,7 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
     canvas.save()
     monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: None)
     assert read_pdf(tmp_path / "a.pdf").notes == (
-        "page 2 is an image without text: install the extra 'ocr' to have it recognised",
+        "page 2 is an image without text: install the extra 'ocr' to recognise it",
     )
     corners = [[100, 200], [240, 200], [240, 240], [100, 240]]
     letters = [[[x, 200], [x + 20, 240]] for x in (100, 120, 140, 160, 200, 220)]
