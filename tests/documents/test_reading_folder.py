@@ -144,7 +144,7 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
         "large.txt": "limit of 1 MB",
         "nothing.txt": "empty",
         "old.docx": "encrypted",
-        "photo.png": "no reader",
+        "photo.png": "unsupported format",
         "scan.pdf": "images",
         "secret.pdf": "encrypted",
         "formats/harbour.eml": "photo.png",
