@@ -271,5 +271,5 @@ def test_python_objects_keep_their_column_of_groups(tmp_path):
 
 @pytest.mark.parametrize("wrong", [3, {"rules": ["a"]}, {"rules": {"a": 3}}])
 def test_a_manifest_that_says_nonsense_about_groups_is_refused(wrong):
-    with pytest.raises(CorruptError, match="who may see what"):
+    with pytest.raises(CorruptError, match="visibility in the manifest"):
         Visibility.from_facts({"visibility": wrong})

@@ -85,7 +85,7 @@ def test_a_wrong_template_is_refused_with_the_reason(paths, complaint):
 def test_a_template_that_does_not_fit_the_schema_says_what_would(tmp_path: Path):
     file = tmp_path / "mine.toml"
     file.write_text('[[template]]\nname="x"\npaths=["paper -[writes]-> author"]\n')
-    with pytest.raises(SchemaError, match=r"there are: author -\[writes\]-> paper"):
+    with pytest.raises(SchemaError, match=r"use author -\[writes\]-> paper"):
         load_templates(str(file), schema_of(MAG))
 
 

@@ -1,6 +1,6 @@
-"""Queries of the query language as plans: the way back from what `Translator` writes.
+"""Convert queries of the query language to plans: the inverse of `Translator`.
 
-A query may also be written as databases have it, with groups and counts of rows. Whatever no plan says is refused.
+Queries may also use groups and counts of rows, like databases. Queries without an equivalent plan are rejected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OF_VALUES: dict[str, Form] = {"avg": "average", "sum": "sum", "max": "highest", 
 
 
 class NoPlanError(Exception):
-    """A query that no plan says."""
+    """Raised for a query without an equivalent plan."""
 
 
 def means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> bool:
@@ -48,9 +48,9 @@ def means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> 
 
 
 def plan_of(query: AnyQuery, vocabulary: Vocabulary, names: Sequence[str], numbers: Sequence[Quantity]) -> Plan:
-    """Return the plan that says the same as a query. Raise NoPlanError if there is none.
+    """Return the plan equivalent to a query. Raise NoPlanError if there is none.
 
-    `names` are what the question names and `numbers` its numbers, in reading order.
+    `names` are the names in the question and `numbers` its numbers, in reading order.
     """
     if not isinstance(query, Query):
         raise NoPlanError("a combination of queries")
@@ -68,7 +68,7 @@ class _Query:
     denied: list[Branch] = field(default_factory=list)
     asked: int | None = None
     used: set[int] = field(default_factory=set)
-    """Numbers that conditions compare with."""
+    """Numbers used by conditions."""
 
     @cached_property
     def types(self) -> dict[str, str]:
@@ -76,13 +76,13 @@ class _Query:
 
     @cached_property
     def shown(self) -> tuple[Expression, ...]:
-        """Columns, without those that only repeat what the answers are sorted or chosen by."""
+        """Columns, without those that only repeat an order or a condition."""
         columns = tuple(column.expression for column in self.query.columns)
         known = {key.expression for key in self.query.order} | {part.left for part in self._compared()}
         shown = columns[:1] + tuple(one for one in columns[1:] if one not in known)
         match shown:
             case (Var(node), Attribute(owner, _) as value) if node == owner:
-                return (value,)  # it comes with its node
+                return (value,)  # the answer includes its node
         return shown
 
     def _compared(self) -> Iterator[Compare]:
@@ -112,7 +112,7 @@ class _Query:
             asked=self.asked,
         )
 
-    # What is asked for
+    # Target and form
 
     def _target(self) -> str:
         shown = self.query.group[0] if self.query.group else self.shown[0]
@@ -215,19 +215,19 @@ class _Query:
         return "list", None, None
 
     def _limit(self) -> None:
-        """Require the first k, unless it is only the first of an order."""
+        """Require the first k, unless the query takes the first of an order."""
         if self.query.first is not None and not (self.query.order and self.query.first == 1):
             self.required.append(Requirement(None, "<=", self._number(self.query.first)))
 
     def _neighbor(self, target: str) -> int:
-        """Return the hop to what is counted for each node of the target."""
+        """Return the hop to the nodes counted for each target node."""
         hops = [hop for hop, end in self._steps(target) if end in self.types and len(list(self._steps(end))) == 1]
         if len(hops) != 1:
             raise NoPlanError("no single thing that is counted")
         return hops[0]
 
     def _counted(self, part: Aggregate, target: str) -> int:
-        """Return the hop whose ends an aggregate over a pattern counts."""
+        """Return the hop counted by an aggregate over a pattern."""
         over = part.over or Pattern()
         if part.function != "count" or len(over.edges) != 1 or over.where or target not in over.edges[0].variables:
             raise NoPlanError("another count")
@@ -264,7 +264,7 @@ class _Query:
                 raise NoPlanError("another condition")
 
     def _owned(self, part: Attribute, target: str) -> None:
-        """Refuse conditions on a node that a plan does not tell from another of its type."""
+        """Raise NoPlanError for a condition on one of several nodes of the same type."""
         kind = self.types.get(part.variable)
         if part.variable != target and list(self.types.values()).count(kind or "") != 1:
             raise NoPlanError("a condition on one of several nodes of a type")
@@ -324,7 +324,7 @@ class _Query:
             yield self._hop(edge, node, self.types), other
 
     def _hop(self, edge: Edge, start: str | Constant, types: dict[str, str]) -> int:
-        """Return the hop along an edge. An end of no type may be of any."""
+        """Return the hop along an edge. An end without a type matches any type."""
 
         def fits(end: str | Constant, kind: str) -> bool:
             known = types.get(end) if isinstance(end, str) else getattr(end, "type", None)
