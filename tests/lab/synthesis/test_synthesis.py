@@ -69,12 +69,12 @@ def test_a_path_is_read_as_it_is_shown():
 @pytest.mark.parametrize(
     ("paths", "complaint"),
     [
-        (["gene"], "no path"),
+        (["gene"], "is not a path"),
         (["gene -[r]-> a", "gene -[r]-> b"], "different types"),
         (["gene -[!r]-> a"], "without a forbidden edge"),
-        (["gene <-[r]-> a"], "one way"),
+        (["gene <-[r]-> a"], "two directions"),
         (["gene -[!r]-> a -[s]-> b"], "only the last"),
-        ([], "no path"),
+        ([], "is not a path"),
     ],
 )
 def test_a_wrong_template_is_refused_with_the_reason(paths, complaint):
