@@ -74,7 +74,7 @@ def test_a_path_is_read_as_it_is_shown():
         (["gene -[!r]-> a"], "without a forbidden edge"),
         (["gene <-[r]-> a"], "two directions"),
         (["gene -[!r]-> a -[s]-> b"], "only the last"),
-        ([], "is not a path"),
+        ([], "no path"),
     ],
 )
 def test_a_wrong_template_is_refused_with_the_reason(paths, complaint):
