@@ -157,13 +157,9 @@ def to_json(extracted: Extracted) -> bytes:
 def from_json(content: bytes) -> Extracted:
     """Parse the output of `to_json`."""
     raw = json.loads(content)
-    blocks = tuple(_block(block) for block in raw["blocks"])
+    blocks = tuple(Block(**{**block, "cells": _cells(block["cells"])}) for block in raw["blocks"])
     lines, labels = tuple(TextLine(**line) for line in raw["lines"]), tuple(raw["labels"])
     return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels)
-
-
-def _block(raw: dict[str, Any]) -> Block:
-    return Block(**{**raw, "cells": _cells(raw["cells"])})
 
 
 def _cells(raw: dict[str, Any] | None) -> Cells | None:

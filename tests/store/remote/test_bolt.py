@@ -346,9 +346,7 @@ def test_a_slow_query_is_given_up(films):
 
 @pytest.mark.parametrize("address", ["bolt://", "neo4j://user:secret@", "bolt://host:port/db", "bolt://host:0"])
 def test_an_address_without_a_server_is_refused_without_its_password(address):
-    with pytest.raises(
-        InputError, match=r"has no server: expected (bolt|neo4j)://USER@HOST:7687/DATABASE"
-    ) as refused:
+    with pytest.raises(InputError, match=r"has no server: expected (bolt|neo4j)://USER@HOST:7687/DATABASE") as refused:
         str(GraphAddress(address))
     assert "secret" not in str(refused.value)
 

@@ -34,14 +34,14 @@ def mention_edges(
     heads: list[int] = []
     tails: list[int] = []
     because: list[str] = []
-    for place, (text, own) in enumerate(zip(texts, owners, strict=True)):
+    for index, (text, own) in enumerate(zip(texts, owners, strict=True)):
         seen: dict[int, str] = {}
         for match in known.find(text, capitalised=True):
             if len(match.meanings) <= MOST_MEANINGS:
                 for target in match.meanings:
                     if target not in own:
                         seen.setdefault(target, " ".join(text[match.start : match.end].split()))
-        heads += [place] * len(seen)
+        heads += [index] * len(seen)
         tails += seen.keys()
         because += seen.values()
     ends = np.array([heads, tails], dtype=np.int32).reshape(2, -1)
@@ -70,11 +70,11 @@ def entity_edges(texts: Sequence[str], documents: Sequence[int], options: EdgeOp
     places, names = [], []
     numbers: dict[str, int] = {}
     explained = _explained(texts, documents)
-    for place, (text, document) in enumerate(zip(texts, documents, strict=True)):
+    for index, (text, document) in enumerate(zip(texts, documents, strict=True)):
         expansions = explained.get(document, {})
         for key, name in _named(text, expansions):
             surface.setdefault(key, Counter())[name] += 1
-            places.append(place)
+            places.append(index)
             names.append(numbers.setdefault(key, len(numbers)))
     columns = np.array([places, names], dtype=np.int32).reshape(2, -1)
     counts = np.bincount(columns[1], minlength=len(numbers))
@@ -134,9 +134,9 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEnt
             if len(form) >= SHORTEST and form.lower() not in stop_words():
                 names.add(form, node)
     heads, tails = [], []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         found = {node for match in names.find(text) for node in match.meanings if _meant(text[match.start : match.end])}
-        heads += [place] * len(found)
+        heads += [index] * len(found)
         tails += sorted(found)
     if not tails:
         return None

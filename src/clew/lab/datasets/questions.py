@@ -215,7 +215,7 @@ def triple_tables(file: Path, separator: str = "\t", subject_class: str = "entit
     """Read head, relation and tail per line. `subject_class` corresponds to `--class`."""
     rows = list(read_rows(file, separator, 3))
     columns = {
-        name: pa.array([cells[place] for _, cells in rows], pa.string()) for place, name in enumerate(EDGE_COLUMNS)
+        name: pa.array([cells[index] for _, cells in rows], pa.string()) for index, name in enumerate(EDGE_COLUMNS)
     }
     lines = pa.array([number for number, _ in rows], pa.int64())
     piece = Piece(pa.table(columns), str(file), lines=lines)

@@ -92,7 +92,7 @@ def hit_curve(pools: Sequence[LabelledPool], scores: Sequence[FloatArray], most:
 
 def first_right(pool: LabelledPool, scores: FloatArray) -> int | None:
     """Return the number of wrong candidates ranked before the first right one, or None if no candidate is right."""
-    return next((place for place, which in enumerate(ranked(scores)) if pool.right[which]), None)
+    return next((index for index, which in enumerate(ranked(scores)) if pool.right[which]), None)
 
 
 SHARES = (0.6, 0.15, 0.25)

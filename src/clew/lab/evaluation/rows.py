@@ -137,10 +137,10 @@ def _ranking(candidates: tuple[Candidate, ...]) -> tuple[Ranked, ...]:
             candidate.node.name,
             round(float(candidate.score), 6),
             tuple(_cut(piece.in_words(), LONGEST_EVIDENCE) for piece in candidate.evidence[:SHOWN_EVIDENCE])
-            if place < SHOWN_EVIDENCE
+            if index < SHOWN_EVIDENCE
             else (),
         )
-        for place, candidate in enumerate(candidates[:SHOWN_RANKING])
+        for index, candidate in enumerate(candidates[:SHOWN_RANKING])
     )
 
 

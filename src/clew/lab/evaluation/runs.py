@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -85,7 +86,7 @@ def evaluate(
         def judged_here(question: Question) -> Row | PendingError:
             return judged(question, answering, setup, names_of, name_of)
 
-        left = _until(interrupted, todo)
+        left = takewhile(lambda _: not interrupted(), todo)
         for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
             if isinstance(done, PendingError):
                 waiting, pending = waiting + 1, str(done)
@@ -96,13 +97,6 @@ def evaluate(
         if interrupted():
             raise KeyboardInterrupt
     return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting, pending)
-
-
-def _until(stopped: Callable[[], bool], questions: Sequence[Question]) -> Iterator[Question]:
-    for question in questions:
-        if stopped():
-            return
-        yield question
 
 
 @contextmanager

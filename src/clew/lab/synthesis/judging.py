@@ -112,7 +112,7 @@ class MeaningJudge:
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
         """Return whether document and property are similar enough."""
         alike = [self.vectors.similarities(one.text, nodes) >= self.least for one in requirement.properties]
-        return [tuple(bool(column[place]) for column in alike) for place in range(len(nodes))]
+        return [tuple(bool(column[index]) for column in alike) for index in range(len(nodes))]
 
 
 PROMPTS = tuple(Prompt.load("clew.lab.synthesis.prompts", f"judge_{name}") for name in ("plain", "strict", "searcher"))
@@ -201,8 +201,8 @@ class CategoryJudge:
 def model_judges(kb: KnowledgeBase, models: Sequence[LanguageModel]) -> tuple[Judge, ...]:
     """Return three judges: one prompt per model, or all three prompts for a single model."""
     return tuple(
-        ModelJudge(kb, models[place % len(models)], PROMPTS[place % len(PROMPTS)])
-        for place in range(max(len(PROMPTS), len(models)))
+        ModelJudge(kb, models[index % len(models)], PROMPTS[index % len(PROMPTS)])
+        for index in range(max(len(PROMPTS), len(models)))
     )
 
 

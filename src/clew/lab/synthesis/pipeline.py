@@ -111,7 +111,7 @@ def synthesise(
         if missing <= 0 or not drafts:
             break
         wanted = math.ceil(missing * 1.5) + 2
-    made.rows = [{**row, "id": str(place)} for place, row in enumerate(made.rows[: plan.count])]
+    made.rows = [{**row, "id": str(index)} for index, row in enumerate(made.rows[: plan.count])]
     return made
 
 

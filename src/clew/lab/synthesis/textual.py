@@ -66,7 +66,7 @@ class TextualRequirement:
 
     def using(self, places: Collection[int]) -> TextualRequirement:
         """Return the requirement with only the given properties."""
-        return replace(self, properties=tuple(one for place, one in enumerate(self.properties) if place in places))
+        return replace(self, properties=tuple(one for index, one in enumerate(self.properties) if index in places))
 
 
 def fields(kb: KnowledgeBase, node: int) -> list[tuple[str, str]]:

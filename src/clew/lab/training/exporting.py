@@ -53,8 +53,8 @@ def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> 
 
         def forward(self, vectors: Any, types: Any) -> Any:
             places = torch.arange(vectors.shape[1], device=vectors.device)[None]
-            told = self.embeddings.token_type_embeddings(types) + self.embeddings.position_embeddings(places)
-            states = self.embeddings.LayerNorm(vectors + told)
+            embedded = self.embeddings.token_type_embeddings(types) + self.embeddings.position_embeddings(places)
+            states = self.embeddings.LayerNorm(vectors + embedded)
             for layer in self.layers:
                 states = layer(states)
                 states = states[0] if isinstance(states, tuple) else states  # before transformers 5

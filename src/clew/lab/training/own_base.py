@@ -215,9 +215,9 @@ def _walks(vocabulary: Vocabulary, taught: Taught) -> list[tuple[int, ...]]:
     walks: list[tuple[int, ...]] = [()]
     for move in taught.moves if len(taught.moves) in HEADS_OF_LENGTH else ():
         walks = [
-            (*walk, place)
+            (*walk, index)
             for walk in walks
-            for place, hop in enumerate(vocabulary.hops)
+            for index, hop in enumerate(vocabulary.hops)
             if Move(hop.relation, hop.direction) == move
             and (vocabulary.hops[walk[-1]].end == hop.start if walk else _masks(vocabulary, taught, hop.start))
         ]

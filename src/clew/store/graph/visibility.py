@@ -34,13 +34,13 @@ Rules = Mapping[str, Sequence[str]]
 def read_rules(file: Path) -> dict[str, list[str]]:
     """Read rules from a TOML file with lines such as `"hr/*" = ["hr", "board"]`. The last matching pattern wins."""
     try:
-        told = parse_toml(file.read_text("utf-8"))
+        rules = parse_toml(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
         raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
-    for pattern, groups in told.items():
+    for pattern, groups in rules.items():
         if not isinstance(groups, list) or not all(isinstance(group, str) and group.strip() for group in groups):
             raise SourceError(f'{pattern!r}: expected a list of groups, such as "hr/*" = ["hr"]', file=file)
-    return told
+    return rules
 
 
 def restricted(tables: Tables, rules: Rules, *, strict: bool = True) -> Tables:
@@ -71,7 +71,8 @@ def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None)
     groups = table[GROUPS].cast(STRINGS) if known else pa.chunked_array([pa.nulls(len(names), STRINGS)])
     used = set()
     for pattern, allowed in rules.items():
-        fits = pc.match_substring_regex(names, f"^(?:{_pattern(pattern)})$")
+        expression = translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+        fits = pc.match_substring_regex(names, f"^(?:{expression})$")
         fits = fits if rows is None else pc.and_(fits, rows)
         if pc.any(fits, min_count=0).as_py():
             used.add(pattern)
@@ -84,10 +85,6 @@ def rule_audience(name: str, rules: Rules) -> frozenset[str]:
     """Return the groups that the rules give a file. The last matching pattern wins."""
     fitting = [groups for pattern, groups in rules.items() if fnmatchcase(name, pattern)]
     return audience(fitting[-1]) if fitting else frozenset()
-
-
-def _pattern(pattern: str) -> str:
-    return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
 
 
 def fingerprint(tables: Tables) -> str:

@@ -90,7 +90,7 @@ def is_telling(
     if is_number(match, tokens):
         return len(run[0].text) >= FEWEST_DIGITS
     dull = ignored if len(run) == 1 else NOTHING
-    if not all(is_common(token.text, dull) or _is_letter(token.text) for token in run):
+    if not all(is_common(token.text, dull) or (len(token.text) == 1 and token.text.isascii()) for token in run):
         return True
     before = text[: run[0].start].rstrip()
     if text.upper() == text or not before or before[-1] in ".?!":
@@ -154,10 +154,6 @@ def telling_runs(tokens: Sequence[Token], ignored: frozenset[str]) -> list[range
             for place in run
         )
     ]
-
-
-def _is_letter(word: str) -> bool:
-    return len(word) == 1 and word.isascii()
 
 
 NUMBERS = (("ies", "y"), ("es", ""), ("s", ""), ("y", "ies"), ("", "s"))

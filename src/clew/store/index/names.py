@@ -311,10 +311,10 @@ class NameIndex:
         """Forms by the initials of their words, without stop words."""
         found: dict[str, list[int]] = {}
         if len(self.table) <= MOST_FORMS:
-            for place, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
+            for index, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
                 words = [word for word in form.split() if word not in stop_words()]
                 if len(words) >= FEWEST_INITIALS:
-                    found.setdefault("".join(word[0] for word in words), []).append(place)
+                    found.setdefault("".join(word[0] for word in words), []).append(index)
         return found
 
     def _derived(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:

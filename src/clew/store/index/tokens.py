@@ -240,7 +240,7 @@ def tokenise(text: str) -> list[Token]:
         return [Token(found.group(), *found.span()) for found in _ASCII_WORD.finditer(text.lower())]
     tokens: list[Token] = []
     word, start, end, alone = "", 0, 0, False
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         for part in _fold_character(character):
             kind, spaceless = _category(part), is_spaceless(part)
             joins = (kind == "M" and (alone or not spaceless)) or (kind in "LN" and not alone and not spaceless)
@@ -250,9 +250,9 @@ def tokenise(text: str) -> list[Token]:
             if kind not in "LMN":
                 continue
             if not word:
-                start, alone = place, spaceless
+                start, alone = index, spaceless
             word += part
-            end = place + 1
+            end = index + 1
     if word:
         tokens.append(Token(word, start, end))
     return tokens

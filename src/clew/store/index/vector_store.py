@@ -189,8 +189,8 @@ class VectorStore:
         hashes = np.ascontiguousarray(keys["hash"][rows]).tobytes()
         wrong = [
             row
-            for place, (row, check) in enumerate(zip(rows.tolist(), checks, strict=True))
-            if crc32(vectors[row * width : (row + 1) * width], crc32(hashes[place * 16 : place * 16 + 16])) != check
+            for index, (row, check) in enumerate(zip(rows.tolist(), checks, strict=True))
+            if crc32(vectors[row * width : (row + 1) * width], crc32(hashes[index * 16 : index * 16 + 16])) != check
         ]
         return np.array(wrong, dtype=np.int64)
 

@@ -57,13 +57,13 @@ def sniff(data: bytes, path: Path) -> Dialect:
     text = sample.decode("utf-8", errors="ignore")
     by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
     best: tuple[tuple[float, int, int], Dialect] | None = None
-    for place, separator in enumerate(_SEPARATORS):
+    for index, separator in enumerate(_SEPARATORS):
         dialect = _dialect(text, sample, separator)
         rows = dialect.rows
         if not rows or len(rows[0]) < 2:
             continue
         agreeing = sum(len(row) == len(rows[0]) for row in rows)
-        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
+        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -index)
         if best is None or score > best[0]:
             best = score, dialect
     if best is None:

@@ -192,7 +192,7 @@ def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
     before: dict[tuple[str, ...], list[Row]] = {}
     for row in near:
         before.setdefault(tuple(str(row[name]) for name in EDGE_COLUMNS), []).append(row)
-    groups = [_kept_groups(row, before, piece, place) for place, row in enumerate(piece.table.to_pylist())]
+    groups = [_kept_groups(row, before, piece, index) for index, row in enumerate(piece.table.to_pylist())]
     table = piece.table.drop_columns([GROUPS]) if GROUPS in piece.table.column_names else piece.table
     return replace(piece, table=table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
 

@@ -69,7 +69,10 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
     with open_database(source) as database:
         for table in database.tables():
             rows = list(database.rows(table))
-            values = {name: [_value(row[index]) for row in rows] for index, name in enumerate(table.columns)}
+            values = {
+                name: [float(row[index]) if isinstance(row[index], Decimal) else row[index] for row in rows]
+                for index, name in enumerate(table.columns)
+            }
             for name in table.truths:
                 if all(value in (0, 1, None) for value in values[name]):
                     values[name] = [None if value is None else bool(value) for value in values[name]]
@@ -106,10 +109,6 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
         }
         contents[name], sources[name] = split_lists(typed), raw
     return _graph(_loaded(contents, sources, options), options, [])
-
-
-def _value(value: Any) -> Any:
-    return float(value) if isinstance(value, Decimal) else value
 
 
 def _content(column: pa.Array) -> pa.ChunkedArray:
@@ -292,7 +291,7 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     key, named = loaded.table.key, profile.named_by
     is_shown = len(named) == 1 and (
         plain(named[0]) in _NAME_HEADERS | nouns_of(loaded.table.name) | {plain(profile.type)}
-        or _ends_as_name(named[0])
+        or plain(named[0]).endswith(("_name", "_title", "_label"))
     )
     dropped = {*profile.references, *(named if is_shown else ())}
     if len(key) == 1 and (
@@ -308,10 +307,6 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     columns |= lost
     raw = RawTable(pa.table(columns), loaded.source.file, loaded.source.first_line, loaded.source.lines)
     return as_nodes(raw, replace(options, columns={**options.columns, **roles}))
-
-
-def _ends_as_name(header: str) -> bool:
-    return plain(header).endswith(("_name", "_title", "_label"))
 
 
 def _references(

@@ -85,9 +85,9 @@ def split_wide(tables: Sequence[RawTable], columns: Mapping[str, str]) -> tuple[
             narrow.append(raw)
             continue
         sides = []
-        for place, role in enumerate(("head", "tail")):
+        for index, role in enumerate(("head", "tail")):
             side = {_KEY: raw.table[roles[role]]}
-            side |= {name: raw.table[pair[place]] for name, pair in described.items()}
+            side |= {name: raw.table[pair[index]] for name, pair in described.items()}
             sides.append(Piece(pa.table(side), raw.file))
         head, tail = (piece.table for piece in agreed(sides))
         keys = pa.chunked_array([*as_text(head[_KEY]).chunks, *as_text(tail[_KEY]).chunks])

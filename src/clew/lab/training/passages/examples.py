@@ -6,7 +6,6 @@ in the format of HotpotQA, 2WikiMultihopQA or MuSiQue, which has paragraphs per 
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from clew.answering.reading.documents.search import PassageSearch
 from clew.core.errors import NotFoundError, SourceError
@@ -24,7 +23,9 @@ from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import HEADINGS, DocumentOptions
+from clew.lab.datasets.files import find_file, read_records
 from clew.store.open_base import OpenBase
+from clew.store.sources.files import read_utf8
 
 Span = tuple[int, int]
 CANDIDATES = 40
@@ -135,9 +136,7 @@ def read_source(source: Path, work: Path, seed: int = 0) -> Source:
 
 
 def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
-    file = next((f for f in (folder / "questions.jsonl", folder / "questions.jsonl.gz") if f.is_file()), None)
-    if file is None:
-        raise NotFoundError(f"{folder} has no questions.jsonl")
+    records = read_records(find_file(folder / "questions.jsonl"), _Question)
     base.parent.mkdir(parents=True, exist_ok=True)
     build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
     tools = OpenBase.open(base)
@@ -147,7 +146,7 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
     places = {node.id: place for place, node in enumerate(nodes)}
     files = {name: str(node.attributes.get("file")) for name, node in enumerate(nodes)}
     questions = []
-    for record in _lines(file):
+    for record in records:
         found = search.about(record.question).pool.top(CANDIDATES)
         gold: dict[int, Gold] = {}
         for part, one in enumerate(record.gold):
@@ -163,19 +162,6 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
         made_up.append((text, tuple(ranked[:5] + rng.sample(ranked[5:], min(3, len(ranked[5:]))))))
     passages = tuple((node.name, node.text) for node in nodes)
     return Source(folder.name, passages, tuple(questions), tuple(made_up))
-
-
-def _lines(file: Path) -> Iterator[_Question]:
-    for number, line in enumerate(_bytes(file).splitlines(), 1):
-        try:
-            if line.strip():
-                yield _Question.model_validate_json(line)
-        except ValidationError as wrong:
-            raise SourceError(str(wrong), file=file, line=number) from None
-
-
-def _bytes(file: Path) -> bytes:
-    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
 
 
 def _near(node: Node, page: int | None) -> bool:
@@ -234,7 +220,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _read_encyclopedic(file: Path) -> Source:
-    raw = _bytes(file)
+    raw = read_utf8(file)
     try:
         rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
         records = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)

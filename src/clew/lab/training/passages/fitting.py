@@ -81,7 +81,7 @@ class Tokens:
 
     def covering(self, start: int, end: int) -> tuple[int, int] | None:
         """Return the first and last token of a character range."""
-        inside = [place for place, span in enumerate(self.spans) if span[1] > start and span[0] < end]
+        inside = [index for index, span in enumerate(self.spans) if span[1] > start and span[0] < end]
         return (inside[0], inside[-1]) if inside else None
 
 

@@ -5,14 +5,12 @@ A source is a folder with `schemas.jsonl` and `questions.jsonl`, plain or gzippe
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from clew.answering.queries.parsing import parse
 from clew.answering.reading.plan import (
@@ -30,15 +28,15 @@ from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.said_values import is_denied
 from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
-from clew.core.errors import NotFoundError, SourceError
+from clew.core.errors import SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
+from clew.lab.datasets.files import find_file, read_records
 from clew.lab.training.reader.queries import NoPlanError, means, plan_of
 from clew.store.index.tokens import tokenise
 
 Hops = tuple[int, ...]
 Triplet = tuple[str, str, str]
-Line = TypeVar("Line", bound=BaseModel)
 DESCRIBED = 0.75
 """Minimum share of described relations for which names without descriptions are too short to train on."""
 
@@ -207,19 +205,19 @@ class SchemaExamples:
 
     def _of_names(self, example: Example) -> Iterator[Lesson]:
         plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
-        for place, code in enumerate(example.types):
-            kind, denied = self.vocabulary.schema.type_names[code], example.hops(place, negated=True)
-            if denied or example.hops(place):
-                yield Lesson("negated", 1 + place, int(bool(denied)))
+        for index, code in enumerate(example.types):
+            kind, denied = self.vocabulary.schema.type_names[code], example.hops(index, negated=True)
+            if denied or example.hops(index):
+                yield Lesson("negated", 1 + index, int(bool(denied)))
             if denied:
-                yield Lesson("denied", 1 + place, denied[0][0], [hop.start == kind for hop in hops])
-            if plan.form == "value" and plan.attribute is not None and plan.mentions == (place,):
-                yield Lesson("value", 1 + place, plan.attribute, [one.owner == kind for one in attributes])
+                yield Lesson("denied", 1 + index, denied[0][0], [hop.start == kind for hop in hops])
+            if plan.form == "value" and plan.attribute is not None and plan.mentions == (index,):
+                yield Lesson("value", 1 + index, plan.attribute, [one.owner == kind for one in attributes])
 
     def _of_numbers(self, example: Example) -> Iterator[Lesson]:
         required = {one.quantity: one for one in example.plan.requirements}
-        for place in range(len(example.quantities)):
-            text, one = 1 + len(example.spans) + place, required.get(place)
+        for index in range(len(example.quantities)):
+            text, one = 1 + len(example.spans) + index, required.get(index)
             is_limit = one is not None and one.attribute is None and one.hop is None
             operator = "first" if is_limit else one.operator if one else "-"
             yield Lesson("operators", text, OPERATORS.index(operator))
@@ -244,29 +242,15 @@ def read_sources(sources: Sequence[Path]) -> list[SchemaExamples]:
     schemas: dict[str, _Schema] = {}
     questions: dict[str, list[_Question]] = {}
     for source in sources:
-        for schema in _lines(source, "schemas", _Schema):
+        for schema in read_records(find_file(source / "schemas.jsonl"), _Schema):
             if schema.name in schemas:
                 raise SourceError(f"duplicate schema {schema.name!r}: rename one", file=source)
             schemas[schema.name] = schema
-        for question in _lines(source, "questions", _Question):
+        for question in read_records(find_file(source / "questions.jsonl"), _Question):
             if question.owner not in schemas:
                 raise SourceError(f"a question uses the unknown schema {question.owner!r}", file=source)
             questions.setdefault(question.owner, []).append(question)
     return [_schema_examples(schemas[name], questions[name]) for name in sorted(questions)]
-
-
-def _lines(folder: Path, name: str, model: type[Line]) -> Iterator[Line]:
-    file = folder / f"{name}.jsonl"
-    packed = file.with_suffix(".jsonl.gz")
-    if not file.is_file() and not packed.is_file():
-        raise NotFoundError(f"{folder} has neither {file.name} nor {packed.name}")
-    raw = file.read_bytes() if file.is_file() else gzip.decompress(packed.read_bytes())
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        try:
-            if line.strip():
-                yield model.model_validate_json(line)
-        except ValidationError as wrong:
-            raise SourceError(str(wrong), file=file, line=number) from None
 
 
 def _schema_examples(schema: _Schema, questions: Sequence[_Question]) -> SchemaExamples:
@@ -359,10 +343,10 @@ class _Reading:
             return [], True
         for triplets in query.any or [query.triplets]:
             used: set[int] = set()
-            for place, name in enumerate(self.names):
+            for index, name in enumerate(self.names):
                 for goal in self.names if query.answer is None else [query.answer]:
                     for path, places in self._walks(name, goal, triplets) if goal != name else ():
-                        found[Branch(place, path)] = None
+                        found[Branch(index, path)] = None
                         used.update(places)
             is_whole &= is_counted or len(used) == len(triplets)
         return list(found), is_whole
@@ -418,7 +402,7 @@ class _Reading:
         head, tail = self.types.get(triplet[0], ""), self.types.get(triplet[2], "")
         is_out = start == triplet[0]
         hop = Hop(triplet[1], "out", head, tail) if is_out else Hop(triplet[1], "in", tail, head)
-        return next((place for place, one in enumerate(self.vocabulary.hops) if one == hop), None)
+        return next((index for index, one in enumerate(self.vocabulary.hops) if one == hop), None)
 
     def _walks(
         self, node: str, goal: str, triplets: Sequence[Triplet], used: tuple[int, ...] = ()
@@ -427,9 +411,9 @@ class _Reading:
         if node == goal:
             yield (), used
             return
-        for place, triplet in enumerate(triplets):
+        for index, triplet in enumerate(triplets):
             for here, there in ((triplet[0], triplet[2]), (triplet[2], triplet[0])):
-                hop = self._hop(triplet, here) if here == node and place not in used else None
+                hop = self._hop(triplet, here) if here == node and index not in used else None
                 if hop is not None and (there == goal or there in self.query.variables):
-                    for rest, every in self._walks(there, goal, triplets, (*used, place)):
+                    for rest, every in self._walks(there, goal, triplets, (*used, index)):
                         yield (hop, *rest), every

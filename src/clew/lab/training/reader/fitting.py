@@ -114,9 +114,9 @@ def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, 
 
     one: list[Hops] = [(hop,) for hop in proposer.leaving.get(kind, ())]
     two = continued(one, networks.TWO)
-    right = [p for e in schema.examples for place, own in enumerate(e.types) if own == kind for p in _right(e, place)]
+    right = [p for e in schema.examples for index, own in enumerate(e.types) if own == kind for p in _right(e, index)]
     every = dict.fromkeys([*one, *two, *continued(two, networks.THREE), *right])
-    return {path: place for place, path in enumerate(sorted(every, key=len))}
+    return {path: index for index, path in enumerate(sorted(every, key=len))}
 
 
 def _right(example: Example, place: int) -> list[Hops]:
@@ -387,7 +387,7 @@ class Fitting(Descent):
     def _drawn(self, row: Row) -> list[int]:
         """Draw the most likely wrong options and usually a right one, in random order."""
         is_right = [option.is_right for option in row.options]
-        kept = [place for place, right in enumerate(is_right) if not right][
+        kept = [index for index, right in enumerate(is_right) if not right][
             : self.rng.choice(self.settings.options) - 1
         ]
         if any(is_right) and (not kept or self.rng.random() > self.settings.hidden):

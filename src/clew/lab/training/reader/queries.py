@@ -78,15 +78,14 @@ class _Query:
     def shown(self) -> tuple[Expression, ...]:
         """Columns, without those that only repeat an order or a condition."""
         columns = tuple(column.expression for column in self.query.columns)
-        known = {key.expression for key in self.query.order} | {part.left for part in self._compared()}
+        conditions = (*self.query.having, *self.query.pattern.where)
+        known = {key.expression for key in self.query.order}
+        known |= {part.left for part in conditions if isinstance(part, Compare)}
         shown = columns[:1] + tuple(one for one in columns[1:] if one not in known)
         match shown:
             case (Var(node), Attribute(owner, _) as value) if node == owner:
                 return (value,)  # the answer includes its node
         return shown
-
-    def _compared(self) -> Iterator[Compare]:
-        yield from (one for one in (*self.query.having, *self.query.pattern.where) if isinstance(one, Compare))
 
     def plan(self) -> Plan:
         target = self._target()
@@ -270,17 +269,17 @@ class _Query:
             raise NoPlanError("a condition on one of several nodes of a type")
 
     def _number(self, value: float | str, kind: str = "number", attribute: str = "") -> int:
-        for place, number in enumerate(self.numbers):
-            if place not in self.used and means(number, value, kind, attribute):
-                self.used.add(place)
-                return place
+        for index, number in enumerate(self.numbers):
+            if index not in self.used and means(number, value, kind, attribute):
+                self.used.add(index)
+                return index
         raise NoPlanError("a number that the question does not have")
 
     def _attribute(self, part: Attribute) -> int:
         owner = self.types.get(part.variable)
-        for place, one in enumerate(self.vocabulary.attributes):
+        for index, one in enumerate(self.vocabulary.attributes):
             if (one.owner, one.name) == (owner, part.name):
-                return place
+                return index
         raise NoPlanError("an attribute that the schema does not have")
 
     # Relations
@@ -333,8 +332,8 @@ class _Query:
         other = edge.tail if start == edge.head else edge.head
         direction = "out" if start == edge.head else "in"
         found = [
-            place
-            for place, hop in enumerate(self.vocabulary.hops)
+            index
+            for index, hop in enumerate(self.vocabulary.hops)
             if (hop.relation, hop.direction) == (edge.relation, direction)
             and fits(start, hop.start)
             and fits(other, hop.end)
