@@ -29,7 +29,7 @@ def answer_run(
     run: str,
     model: LanguageModel | None,
     recorder: Recorder,
-    hidden: Callable[[Any], Any] = lambda told: told,
+    hidden: Callable[[Any], Any] = lambda reply: reply,
 ) -> bytes:
     """Answer a question, and encode the answer with its trace as one line of JSON. `hidden` removes model addresses."""
     base = served.base().with_model(model)

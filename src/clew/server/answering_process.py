@@ -27,9 +27,10 @@ KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, Mo
 def main() -> None:
     """Answer questions until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the server decides when to end
-    told = json.loads(sys.stdin.buffer.readline() or "{}")
+    request = json.loads(sys.stdin.buffer.readline() or "{}")
     served = {
-        name: ServedBase(name, place, None, tuple(told["groups"])) for name, place in told.get("bases", {}).items()
+        name: ServedBase(name, place, None, tuple(request["groups"]))
+        for name, place in request.get("bases", {}).items()
     }
     for base in served.values():
         with contextlib.suppress(ClewError):  # the first question will report the error

@@ -113,10 +113,10 @@ def _shared_builds(served: Served) -> SharedBuilds | None:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ClewError)
-    async def told(request: Request, error: ClewError) -> Response:
+    async def problem(request: Request, error: ClewError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
-        told = request.app.state.clew.served.addresses.hidden(str(error))
-        return _problem(request, told, status, {"retry-after": "2"} if status == 503 else None)
+        message = request.app.state.clew.served.addresses.hidden(str(error))
+        return _problem(request, message, status, {"retry-after": "2"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -131,8 +131,8 @@ def _add_errors(app: FastAPI) -> None:
 def _problem(request: Request, text: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Return an error reply, for chat clients in the format they expect."""
     is_chat = request.url.path == "/v1/chat/completions"
-    told: object = {"message": text, "type": "invalid_request_error"} if is_chat else text
-    return JSONResponse({"error": told}, status, headers)
+    error: object = {"message": text, "type": "invalid_request_error"} if is_chat else text
+    return JSONResponse({"error": error}, status, headers)
 
 
 def _add_pages(app: FastAPI) -> None:

@@ -146,8 +146,8 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: 
 
 
 def _usage(run: dict[str, Any]) -> dict[str, int]:
-    asked, told = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
-    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+    prompt, completion = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -195,10 +195,10 @@ async def _chunks(
     answered: Callable[[str], None],
 ) -> AsyncIterator[str]:
     name = f"chatcmpl-{state.runs.new_id()}"
-    told: dict[str, Any] = {"usage": None} if include_usage else {}
+    usage: dict[str, Any] = {"usage": None} if include_usage else {}
 
     def sent(choices: list[dict[str, Any]], **more: Any) -> str:
-        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **told, **more}
+        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **usage, **more}
         return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:

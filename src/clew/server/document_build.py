@@ -30,9 +30,9 @@ OVERTAKEN = 3
 """Exit status if another process has written the base meanwhile."""
 
 
-def say(**told: object) -> None:
+def say(**fields: object) -> None:
     """Write one line to the server."""
-    sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 

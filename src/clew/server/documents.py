@@ -146,16 +146,16 @@ def check_upload(kept: Collection[str], name: str, content: bytes, most_files: i
 
 def followed(process: Process, tell: Callable[[BuildReply], None]) -> BuildReply:
     """Follow a build, report its progress, and return its final state."""
-    told: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     assert process.stdout is not None
     for line in process.stdout:
-        told = json.loads(line)
-        if "stage" in told:
-            tell(BuildReply(state="running", **told))
-    skipped = tuple(told.get("skipped", ()))
+        message = json.loads(line)
+        if "stage" in message:
+            tell(BuildReply(state="running", **message))
+    skipped = tuple(message.get("skipped", ()))
     if process.wait() == 0:
         return BuildReply(state="idle", skipped=skipped)
-    why = told.get("error", f"the build stopped with status {process.returncode}")
+    why = message.get("error", f"the build stopped with status {process.returncode}")
     return BuildReply(state="failed", error=why, skipped=skipped)
 
 

@@ -193,8 +193,8 @@ class Guard:
         if wait:
             return 429, "too many requests: try again later", {"retry-after": str(int(wait) + 1)}
         if grant is not None and grant.csrf is not None and scope["method"] not in SAFE and scope["path"] != SIGN_IN:
-            told = headers.get("x-csrf-token", "").encode()
-            if not hmac.compare_digest(told, grant.csrf.encode()):
+            token = headers.get("x-csrf-token", "").encode()
+            if not hmac.compare_digest(token, grant.csrf.encode()):
                 return 403, "x-csrf-token is missing or outdated: get it from /v1/me", {}
         return None
 

@@ -230,14 +230,14 @@ class McpServer:
         }
 
     def _listed(self, name: str, tool: Tool) -> dict[str, Any]:
-        schema, told = tool.takes.model_json_schema(), tool.gives.model_json_schema()
-        for one in (schema, told):
+        schema, output = tool.takes.model_json_schema(), tool.gives.model_json_schema()
+        for one in (schema, output):
             one.pop("title", None)
         return {
             "name": name,
             "description": tool.description,
             "inputSchema": schema,
-            "outputSchema": told,
+            "outputSchema": output,
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 

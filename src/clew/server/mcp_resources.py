@@ -115,6 +115,6 @@ def prompt(bases: Mapping[str, ServedBase], parameters: object) -> dict[str, Any
     if "base" in given and given["base"] not in bases:
         raise InputError(f"name one of the bases: {', '.join(bases) or 'there are none'}")
     names = [given["base"]] if "base" in given else list(bases)
-    told = f"the knowledge base {names[0]}" if len(names) == 1 else f"the base that fits ({', '.join(names)})"
-    (message,) = Prompt.load("clew.server.prompts", wanted.name).fill(**{needed: given[needed]}, base=told)
+    base = f"the knowledge base {names[0]}" if len(names) == 1 else f"the base that fits ({', '.join(names)})"
+    (message,) = Prompt.load("clew.server.prompts", wanted.name).fill(**{needed: given[needed]}, base=base)
     return {"description": what, "messages": [{"role": "user", "content": {"type": "text", "text": message.content}}]}

@@ -130,10 +130,10 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
     def listing() -> DocumentsReply:
         """List the files visible to the reader: files in the reader's view, and other files without a rule."""
         indexed, build, sees_all = folder.indexed(), folder.state(), base.sees_everything()
-        told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
+        status = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
         if not sees_all:  # stages, errors and counts refer to all files
             error = HIDDEN_ERROR if build.error else None
-            told = BuildReply(
+            status = BuildReply(
                 state=build.state, error=error, skipped=tuple(one for one in build.skipped if base.sees_file(one.file))
             )
         return DocumentsReply(
@@ -143,7 +143,7 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
                 if name in titles or sees_all or (name not in indexed and base.sees_file(name))
             ),
             deleted=tuple(filter(base.sees_file, folder.deleted())),
-            build=told,
+            build=status,
             accepts=tuple(READERS),
             most_bytes=most_bytes,
         )

@@ -79,8 +79,8 @@ class ServedBase:
         opened = self.opened()
         if not opened.base.is_view:
             return self.name
-        told = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
-        return f"{self.name}~{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        visible = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
+        return f"{self.name}~{hashlib.sha256(visible.encode()).hexdigest()[:16]}"
 
     def for_groups(self, groups: tuple[str, ...]) -> ServedBase:
         """Return the base for a reader who also belongs to these groups."""
@@ -191,17 +191,17 @@ class Addresses:
                 return
             self._places |= {host, host.rpartition(":")[0] or host} if host.rpartition(":")[2].isdigit() else {host}
 
-    def hidden(self, told: Any) -> Any:
+    def hidden(self, value: Any) -> Any:
         """Remove addresses from all texts in a value."""
         if not self._places:
-            return told
-        if isinstance(told, str):
-            return self._pattern().sub("its server", told)
-        if isinstance(told, dict):
-            return {name: self.hidden(value) for name, value in told.items()}
-        if isinstance(told, list | tuple):
-            return [self.hidden(value) for value in told]
-        return told
+            return value
+        if isinstance(value, str):
+            return self._pattern().sub("its server", value)
+        if isinstance(value, dict):
+            return {name: self.hidden(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hidden(part) for part in value]
+        return value
 
     def _pattern(self) -> re.Pattern[str]:
         longest_first = "|".join(map(re.escape, sorted(self._places, key=len, reverse=True)))

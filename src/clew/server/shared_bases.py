@@ -144,27 +144,27 @@ class SharedBases:
 
     def make(self, name: str, about: BaseChange) -> SharedDocuments:
         """Create an empty base."""
-        told = json.dumps(about.model_dump(exclude_none=True), ensure_ascii=False)
+        about_json = json.dumps(about.model_dump(exclude_none=True), ensure_ascii=False)
         with self.store.alone():
             there = self.all()
             if checked_base_name(name) in there:
                 raise InputError(f"the base {name!r} already exists")
             if len(there) >= MOST:
                 raise InputError(f"the limit of {MOST} bases is reached: delete one first")
-            self.store.note("INSERT INTO made (name, about) VALUES (?, ?)", name, told)
+            self.store.note("INSERT INTO made (name, about) VALUES (?, ?)", name, about_json)
             return self.all()[name]
 
     def describe(self, name: str, about: BaseChange) -> None:
         """Update the title or description. Omitted fields stay unchanged."""
         with self.store.alone():
-            told = json.dumps(self.about(name) | about.model_dump(exclude_none=True), ensure_ascii=False)
-            self.store.note("UPDATE made SET about = ? WHERE name = ? AND deleted IS NULL", told, name)
+            about_json = json.dumps(self.about(name) | about.model_dump(exclude_none=True), ensure_ascii=False)
+            self.store.note("UPDATE made SET about = ? WHERE name = ? AND deleted IS NULL", about_json, name)
 
     def about(self, name: str) -> dict[str, str]:
         """Return title and description."""
         row = self.store.row("SELECT about FROM made WHERE name = ? AND deleted IS NULL", name)
-        told: dict[str, str] = {} if row is None else json.loads(row["about"])
-        return told
+        about: dict[str, str] = {} if row is None else json.loads(row["about"])
+        return about
 
     def delete(self, name: str) -> None:
         """Delete a base. A running build stops."""

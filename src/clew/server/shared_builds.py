@@ -41,12 +41,12 @@ class _Build:
     """A build on this server."""
 
     documents: SharedDocuments
-    told: BuildReply = BEGUN
+    state: BuildReply = BEGUN
     process: Process | None = None
     is_lost: bool = False
 
     def tell(self, state: BuildReply) -> None:
-        self.told = state
+        self.state = state
 
     def stop(self) -> None:
         self.is_lost = True
@@ -97,7 +97,7 @@ class SharedBuilds:
             return
         alive = self.store.row(
             "UPDATE made SET seen = now(), state = ? WHERE id = ? AND worker = ? RETURNING id",
-            *(build.told.model_dump_json(), build.documents.number, self.name),
+            *(build.state.model_dump_json(), build.documents.number, self.name),
         )
         if alive is None:
             build.stop()

@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Semaphore
 
@@ -237,7 +237,8 @@ class Users:
         if change.roles is not None:
             self._set_roles(name, change.roles)
         if change.groups is not None:
-            self.store.note("UPDATE user SET groups_of = ? WHERE name = ?", json.dumps(_plain(change.groups)), name)
+            groups = sorted({group.strip() for group in change.groups} - {""})
+            self.store.note("UPDATE user SET groups_of = ? WHERE name = ?", json.dumps(groups), name)
         if "asks_per_day" in change.model_fields_set:
             self.store.note("UPDATE user SET asks_per_day = ? WHERE name = ?", change.asks_per_day, name)
         if change.active is not None:
@@ -261,10 +262,6 @@ class Users:
         )
         if found is None:
             raise InputError("the last admin of all bases cannot be removed: give another user this role first")
-
-
-def _plain(groups: Collection[str]) -> list[str]:
-    return sorted({group.strip() for group in groups} - {""})
 
 
 def _told(change: UserChange) -> str:
