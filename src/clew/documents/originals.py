@@ -21,7 +21,7 @@ from clew.store.graph.visibility import Rules
 
 REMEMBERED = "built_from.json"
 """File in the user's cache with the sources of each base."""
-MOST_REMEMBERED = 500
+MAX_REMEMBERED = 500
 """Maximum number of bases. The oldest entries are deleted."""
 
 
@@ -42,7 +42,7 @@ def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = No
         visible = {pattern: list(groups) for pattern, groups in (rules or {}).items()}
         notes[key] = _Note(paths=[str(path.resolve()) for path in paths], visible=visible)
         file.parent.mkdir(parents=True, exist_ok=True)
-        newest = {base: note.model_dump() for base, note in [*notes.items()][-MOST_REMEMBERED:]}
+        newest = {base: note.model_dump() for base, note in [*notes.items()][-MAX_REMEMBERED:]}
         write_whole(file, json.dumps(newest, indent=1).encode())
 
 

@@ -24,10 +24,10 @@ from clew.answering.methods import catalog
 from clew.core.states import certainty_in_words, headline, sections
 from clew.server.serving import ServedBase
 from clew.server.state import GrantOf, State, StateOf, base_of
-from clew.server.wire import LONGEST_QUESTION, MOST_EARLIER, AskRequest
+from clew.server.wire import LONGEST_QUESTION, MAX_EARLIER, AskRequest
 
 router = APIRouter(prefix="/v1", tags=["chat"])
-MOST_CITED = 5
+MAX_CITED = 5
 UNCHECKED = "Being written, not checked yet: "
 
 
@@ -116,7 +116,7 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: 
         raise HTTPException(422, "no question: the last message of role user is empty")
     *earlier, last = (question[:LONGEST_QUESTION] for question in questions if question)
     question = AskRequest(
-        question=last, method=method or None, model=asked.language_model, history=earlier[-MOST_EARLIER:]
+        question=last, method=method or None, model=asked.language_model, history=earlier[-MAX_EARLIER:]
     )
     state.served.model(question.model or "none")
     if method and method not in catalog.method_names():
@@ -169,11 +169,11 @@ def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     if sure := certainty_in_words(state, run["certainty"]):
         lines.append(f"({sure})")
     matches, is_value = run["matches"] or 0, run["value"] is not None
-    for title, answers in sections(state, run["answers"], matches, MOST_CITED, is_value=is_value):
+    for title, answers in sections(state, run["answers"], matches, MAX_CITED, is_value=is_value):
         lines += ["", f"{title}:"]
         for answer in answers:
             lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
-    if (left := matches - min(MOST_CITED, len(run["answers"]))) > 0:
+    if (left := matches - min(MAX_CITED, len(run["answers"]))) > 0:
         lines.append(f"{left:,} more are not shown.")
     if citations:
         lines += ["", *(f"[{one['number']}] {one['text']}{_place(one)}" for one in citations)]

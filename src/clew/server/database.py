@@ -16,7 +16,7 @@ from clew.store.postgres.catalog import migrate
 from clew.store.postgres.connection import Address, Connection, Database, connect, told_plainly
 
 SCHEMA = "clew_server"
-MOST_CONNECTIONS = 8
+MAX_CONNECTIONS = 8
 """Maximum connections per server. A database accepts a hundred by default, for all servers and writers."""
 ALONE = 1_131_177_337
 """Key of the advisory lock for exclusive work."""
@@ -29,7 +29,7 @@ class DatabaseStore(Store):
         self.address = Address.parse(address)
         self._database = Database(self.address, (SCHEMA, "public"))
         self._own = local()
-        self._few = BoundedSemaphore(MOST_CONNECTIONS)
+        self._few = BoundedSemaphore(MAX_CONNECTIONS)
         with told_plainly(self.address), connect(self.address, timeout=0) as connection:
             migrate(connection, self.address)
 

@@ -33,10 +33,10 @@ PACKED = {
     ".epub": "META-INF/container.xml",
 }
 """Required part of packed files by suffix."""
-MOST_UNPACKED = 300_000_000
-MOST_RATIO = 200
+MAX_UNPACKED = 300_000_000
+MAX_RATIO = 200
 """Maximum expansion of a packed file. Text compresses about tenfold."""
-MOST_ENTRIES = 10_000
+MAX_ENTRIES = 10_000
 CHUNK = 1 << 20
 KEPT_SECONDS = 3600
 """Time in which a deleted file can be restored, in seconds."""
@@ -78,14 +78,14 @@ def check_content(name: str, content: bytes) -> None:
 
 def _check_packed(content: bytes, part: str) -> None:
     """Unpack without storing, and count, since the sizes in a packed file may be false."""
-    most = min(MOST_UNPACKED, MOST_RATIO * len(content) + CHUNK)
+    most = min(MAX_UNPACKED, MAX_RATIO * len(content) + CHUNK)
     unpacked = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             entries = packed.infolist()
             if part not in packed.namelist():
                 raise InputError("the file is not an Office document")
-            if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > most:
+            if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > most:
                 raise InputError("the file unpacks to far more than its size (zip bomb)")
             for entry in entries:
                 with packed.open(entry) as opened:

@@ -43,7 +43,7 @@ OPENED = ("/", CALLBACK)
 """Routes that a link on another site may open."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or address with an optional port, the only valid content of the header."""
-MOST_CLIENTS = 10_000
+MAX_CLIENTS = 10_000
 
 
 @dataclass
@@ -59,7 +59,7 @@ class RateLimiter:
         allowed = min(float(self.per_minute), allowed + (now - last) * self.per_minute / 60)
         taken = allowed >= 1
         self._buckets[client] = (allowed - taken, now)
-        if len(self._buckets) > MOST_CLIENTS:
+        if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if taken else (1 - allowed) * 60 / self.per_minute
 

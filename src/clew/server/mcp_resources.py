@@ -22,7 +22,7 @@ NODES = {
     "description": "One node of a base, by key or name: its document and its neighbours by relation.",
     "mimeType": "text/plain",
 }
-MOST_RELATIONS = 200
+MAX_RELATIONS = 200
 """Maximum number of relations in a text, most frequent first."""
 PROMPTS: Mapping[str, tuple[str, str, str]] = {
     "answer": ("Answer a question from a base, each statement with its evidence.", "question", "The question."),
@@ -66,10 +66,10 @@ def base_text(base: ServedBase) -> str:
     lines += ["", "Relations:"]
     lines += [
         f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
-        for row in relations[:MOST_RELATIONS]
+        for row in relations[:MAX_RELATIONS]
     ]
-    if len(relations) > MOST_RELATIONS:
-        lines.append(f"- and {len(relations) - MOST_RELATIONS:,} more")
+    if len(relations) > MAX_RELATIONS:
+        lines.append(f"- and {len(relations) - MAX_RELATIONS:,} more")
     asked = examples(opened.tools)
     return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
 

@@ -18,7 +18,7 @@ MEMORY = 2 << 30
 """Maximum address space for one page, in bytes."""
 LONGEST = 20
 """Maximum duration for one page, in seconds."""
-MOST_PIXELS = 4_000_000
+MAX_PIXELS = 4_000_000
 SCALE = 1.5
 
 
@@ -45,7 +45,7 @@ def main(file: str, page: str, boxes: str) -> int:
 
     try:
         places = [(left, top, right, bottom) for left, top, right, bottom in json.loads(boxes)]
-        picture = render_page(Path(file), int(page), places, SCALE, MOST_PIXELS)
+        picture = render_page(Path(file), int(page), places, SCALE, MAX_PIXELS)
     except ClewError as error:
         sys.stderr.write(str(error).removeprefix(f"{file}: "))
         return 2

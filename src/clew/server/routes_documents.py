@@ -22,8 +22,8 @@ from clew.server.wire import BuildReply, DocumentReply, DocumentsReply
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
 HIDDEN_ERROR = "the build failed: users who can see the whole base see the reason"
-MOST_BOXES = 200
-MOST_LINES = 1000
+MAX_BOXES = 200
+MAX_LINES = 1000
 """Maximum number of highlighted lines of a node, limited by the length of a command line."""
 FARTHEST = 20_000.0
 """Maximum distance from the top left of a page, in points."""
@@ -87,7 +87,7 @@ async def page(
     key: Annotated[str, Query(min_length=1, max_length=500)],
     box: Annotated[
         list[Annotated[str, Query(max_length=100)]] | None,
-        Query(max_length=MOST_BOXES, description="left,top,right,bottom in points. Default: all lines of the node."),
+        Query(max_length=MAX_BOXES, description="left,top,right,bottom in points. Default: all lines of the node."),
     ] = None,
 ) -> Response:
     """Render the page of an uploaded PDF with a passage, table or page, with its lines highlighted."""
@@ -99,7 +99,7 @@ async def page(
         name = str(tools.kb.node(tools.find_node(key)).attributes.get("file"))
         with folder.folder_with(name) as files:
             found = exploring.printed_page(tools, key, files, boxes)
-            return rendered(found.file, found.page, found.boxes[:MOST_LINES])
+            return rendered(found.file, found.page, found.boxes[:MAX_LINES])
 
     return Response(await state.asker.in_thread(work), media_type="image/png")
 

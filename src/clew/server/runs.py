@@ -16,7 +16,7 @@ from typing import Any
 from clew.core.errors import NotFoundError
 from clew.server.store import Store
 
-MOST_STORED = 20_000
+MAX_STORED = 20_000
 """Maximum number of runs in a database. A run has about ten kilobytes."""
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{12}")
 
@@ -75,7 +75,7 @@ class StoredRuns(Runs):
     """The last runs of all servers in their database, without memory, so that deletions apply to all servers."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(None, MOST_STORED)
+        super().__init__(None, MAX_STORED)
         self.store = store
 
     def put(self, base: str, run: str, content: bytes) -> None:

@@ -30,10 +30,10 @@ from clew.store.postgres.catalog import Watched, empty
 
 BEAT = 1.0
 """Seconds between two signs of life."""
-MOST_TRIES = 3
+MAX_TRIES = 3
 """Maximum number of servers that may die during one build."""
 BEGUN = BuildReply(state="running", stage="reading")
-GIVEN_UP = BuildReply(state="failed", error=f"{MOST_TRIES} servers stopped during the build: upload again")
+GIVEN_UP = BuildReply(state="failed", error=f"{MAX_TRIES} servers stopped during the build: upload again")
 
 
 @dataclass
@@ -107,7 +107,7 @@ class SharedBuilds:
         self.store.note(
             "UPDATE made SET worker = NULL, wanted = FALSE, state = ? "
             "WHERE tries >= ? AND worker IS NOT NULL AND seen < now() - make_interval(secs => ?)",
-            *(GIVEN_UP.model_dump_json(), MOST_TRIES, SILENT),
+            *(GIVEN_UP.model_dump_json(), MAX_TRIES, SILENT),
         )
         row = self.store.row(
             "UPDATE made SET worker = ?, seen = now(), state = ?, wanted = FALSE, tries = tries + 1 WHERE id = ("

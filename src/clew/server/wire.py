@@ -12,7 +12,7 @@ from clew.core.states import State
 LONGEST_QUESTION = 2000
 MAX_ROWS = 10_000
 """Maximum number of answers in one reply."""
-MOST_EARLIER = 20
+MAX_EARLIER = 20
 """Maximum number of earlier questions in a request."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -57,7 +57,7 @@ class AskRequest(Request):
     type: Name | None = None
     """Type of the requested nodes."""
     history: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
+        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MAX_EARLIER)
     ] = []
     """Earlier questions of the conversation, oldest first, as context."""
 

@@ -11,7 +11,7 @@ from clew.server.wire import Reply, Request
 RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
-MOST_ROLES = 1000
+MAX_ROLES = 1000
 
 
 class _Request(Request):
@@ -49,9 +49,9 @@ class RoleRequest(_Request):
 class UserChange(_Request):
     """Changes of a user by an admin. Omitted fields stay unchanged."""
 
-    roles: Annotated[dict[Label, RoleName], Field(max_length=MOST_ROLES)] | None = None
+    roles: Annotated[dict[Label, RoleName], Field(max_length=MAX_ROLES)] | None = None
     """Role by base. `*` means all bases, and its admin is the admin of the server."""
-    groups: Annotated[list[Label], Field(max_length=MOST_ROLES)] | None = None
+    groups: Annotated[list[Label], Field(max_length=MAX_ROLES)] | None = None
     """Groups whose part of a base the user may see."""
     asks_per_day: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
     """Daily limit. Null means no limit."""

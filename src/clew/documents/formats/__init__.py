@@ -19,7 +19,7 @@ from clew.documents.formats.mail import read_mail
 from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
-from clew.documents.formats.packed import MOST_RATIO, SMALL
+from clew.documents.formats.packed import MAX_RATIO, SMALL
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.pptx import read_pptx
@@ -69,7 +69,7 @@ GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".
 """Suffixes of graph files. Records may also accompany documents."""
 BEGINNING = 65536
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
-MOST_CODE = 0.05
+MAX_CODE_SHARE = 0.05
 """Maximum runs of code characters per character of a text. Prose has 0.003 to 0.03, code 0.05 to 0.12."""
 
 
@@ -86,7 +86,7 @@ def format_of(file: Path) -> str:
         return ""
     if is_manual_page(text):
         return ".man"
-    return ".txt" if len(CODE.findall(text)) <= MOST_CODE * len(text) else ""
+    return ".txt" if len(CODE.findall(text)) <= MAX_CODE_SHARE * len(text) else ""
 
 
 def read_document(file: Path) -> Extracted:
@@ -95,14 +95,14 @@ def read_document(file: Path) -> Extracted:
     if file.suffix.lower() != ".gz":
         with bounded_work(file.stat().st_size):
             return READERS[ending](file)
-    most = SMALL + MOST_RATIO * file.stat().st_size
+    most = SMALL + MAX_RATIO * file.stat().st_size
     try:
         with gzip.open(file) as opened:
             content = opened.read(most + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise SourceError(f"the gzip data is cut or damaged ({error}): download it again", file=file) from error
     if len(content) > most:
-        raise SourceError(f"the file unpacks to over {MOST_RATIO} times its size: unpack it first", file=file)
+        raise SourceError(f"the file unpacks to over {MAX_RATIO} times its size: unpack it first", file=file)
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / f"unpacked{ending}"
         unpacked.write_bytes(content)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from clew.core.limits import spend
 
-MOST_SPAN = 1000
+MAX_SPAN = 1000
 HEADER_SHARE = 0.6
 """Minimum share of the columns that a header fills. Rows above it that fill fewer columns are titles."""
 NUMBER = re.compile(r"[-+(]?\W?\d[\d.,\s]*\W{0,3}%?")
@@ -35,11 +35,11 @@ def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
         reaching, below = below, {}
         for cell in row:
             _reach_down(line, reaching, below)
-            columns = max(1, min(cell.columns, MOST_SPAN))
+            columns = max(1, min(cell.columns, MAX_SPAN))
             spend(columns * (1 + len(cell.text)))
             for _ in range(columns):
                 if cell.rows > 1:
-                    below[len(line)] = (cell.text, min(cell.rows, MOST_SPAN) - 1)
+                    below[len(line)] = (cell.text, min(cell.rows, MAX_SPAN) - 1)
                 line.append(cell.text)
         _reach_down(line, reaching, below)
         spend(len(line))
@@ -194,8 +194,8 @@ def _merged_columns(sheet: Sheet, rows: Sequence[int]) -> set[tuple[int, int]]:
 def _positions(merged: Range, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Return the positions in the sorted rows that a merged cell covers."""
     top, left, bottom, right = merged
-    inside = rows[bisect_left(rows, top) : bisect_right(rows, min(bottom, top + MOST_SPAN))]
-    columns = range(left, min(right, left + MOST_SPAN) + 1)
+    inside = rows[bisect_left(rows, top) : bisect_right(rows, min(bottom, top + MAX_SPAN))]
+    columns = range(left, min(right, left + MAX_SPAN) + 1)
     spend(1 + len(inside) * len(columns))
     return ((row, column) for row in inside for column in columns)
 

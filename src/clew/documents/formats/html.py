@@ -25,9 +25,9 @@ MENUS = frozenset({"navigation", "search", "banner", "contentinfo"})
 """ARIA roles of elements around the text."""
 MENU_CLASS = re.compile(r"(?i:\bnav(?:igation|header|footer|bar)?\b)")
 """Classes and summaries of elements with links to other pages."""
-MOST_IN_MENU = 200
+MAX_MENU_LETTERS = 200
 """Maximum letters outside links in a menu. More letters mean that an element with such a class wraps the page."""
-MOST_IN_ONE = 0.7
+MAX_CELL_SHARE = 0.7
 LONG_CELL = 400
 """A table without a header is a layout if one cell has more than this share of its letters, and more than this many."""
 LONGEST_LABEL = 60
@@ -289,7 +289,7 @@ def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
         return True
     longest, whole = max(map(max, letters)), sum(map(sum, letters))
     headed = any(cell.tag == "th" for cells, _ in rows for cell in cells)
-    return not headed and longest > max(MOST_IN_ONE * whole, LONG_CELL)
+    return not headed and longest > max(MAX_CELL_SHARE * whole, LONG_CELL)
 
 
 def _is_menu(node: Node) -> bool:
@@ -297,7 +297,7 @@ def _is_menu(node: Node) -> bool:
     if node.tag not in BLOCKS:
         return False
     if MENU_CLASS.search(f"{node.attributes.get('class', '')} {node.attributes.get('summary', '')}"):
-        return _letters(node, linked=False) <= MOST_IN_MENU
+        return _letters(node, linked=False) <= MAX_MENU_LETTERS
     rows = list(_rows(node)) if node.tag == "table" else []
     cells = [cell for cell in rows[0][0] if _letters(cell)] if len(rows) == 1 else []
     return len(cells) > 1 and not any(_letters(cell, linked=False) for cell in cells)

@@ -29,7 +29,7 @@ DESCRIBED = re.compile(rb"^content-[\w-]+:.*(?:\n[ \t].*)*", re.IGNORECASE | re.
 """A header that describes a part, with its continuation lines."""
 HEADERS = ("From", "To", "Cc", "Date")
 BLANK = re.compile(r"\n[ \t>]*\n")
-MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError, OverflowError)
+PARSE_ERRORS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError, OverflowError)
 """Exceptions of the standard parser for invalid headers and encodings."""
 
 
@@ -46,7 +46,7 @@ def read_mail(file: Path, readers: Readers) -> Extracted:
             assert isinstance(message, EmailMessage)
             subject = _header(message, "Subject")
             _add(builder, message, subject, notes, readers)
-        except MOST_DEFECTS as error:
+        except PARSE_ERRORS as error:
             reason = str(error) if isinstance(error, MessageError) else type(error).__name__
             notes.append(f"a message cannot be read ({reason})")
             continue

@@ -24,7 +24,7 @@ LEFT_OUT = frozenset(
     }
 )  # fmt: skip
 INLINE_SPACE = frozenset({"s", "tab", "line-break"})
-MOST_REPEATED = 1000
+MAX_REPEATED = 1000
 CELL_STEPS = 10
 """Steps of work for a cell of a sheet."""
 
@@ -271,12 +271,12 @@ def _sheet(table: Element) -> Sheet:
             times = _span(cell, "number-columns-repeated", 1 << 14)
             text = "" if cell.tag == "covered-table-cell" else " ".join(_shown(p) for p in cell.findall("p")).strip()
             if text:
-                spend(CELL_STEPS * min(times, MOST_REPEATED))
-                cells += [(column + n, text, cell) for n in range(min(times, MOST_REPEATED))]
+                spend(CELL_STEPS * min(times, MAX_REPEATED))
+                cells += [(column + n, text, cell) for n in range(min(times, MAX_REPEATED))]
             column += times
         if cells:
-            spend(CELL_STEPS * min(repeated, MOST_REPEATED) * len(cells))
-            for below in range(min(repeated, MOST_REPEATED)):
+            spend(CELL_STEPS * min(repeated, MAX_REPEATED) * len(cells))
+            for below in range(min(repeated, MAX_REPEATED)):
                 for at, text, cell in cells:
                     sheet.cells[row + below, at] = text
                     _note_merge(sheet, cell, row + below, at)
@@ -300,6 +300,6 @@ def _shown(paragraph: Element) -> str:
     )
 
 
-def _span(element: Element, name: str, most: int = MOST_REPEATED) -> int:
+def _span(element: Element, name: str, most: int = MAX_REPEATED) -> int:
     text = element.get(name, "1")
     return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else 1

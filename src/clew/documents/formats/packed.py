@@ -16,11 +16,11 @@ from xml.etree.ElementTree import Element
 from clew.core.errors import SourceError
 from clew.core.limits import allow
 
-MOST_UNPACKED = 400_000_000
-MOST_RATIO = 200
+MAX_UNPACKED = 400_000_000
+MAX_RATIO = 200
 """Maximum unpacked bytes of a file, in all and per byte of the file. Text compresses about tenfold."""
 SMALL = 5_000_000
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
 """First bytes of old Office files, and of new encrypted Office files."""
 BROKEN = (
@@ -47,7 +47,7 @@ class Package:
         self.file = file
         self.names = frozenset(archive.namelist())
         self._archive = archive
-        self._left = self._most = min(MOST_UNPACKED, SMALL + MOST_RATIO * file.stat().st_size)
+        self._left = self._most = min(MAX_UNPACKED, SMALL + MAX_RATIO * file.stat().st_size)
 
     def content(self, name: str) -> bytes:
         """Return the content of a part. Raise KeyError if it is missing."""
@@ -101,8 +101,8 @@ def unpacked(file: Path, what: str) -> Iterator[Package]:
     """Open the parts of a file. Turn errors inside the block into SourceError."""
     try:
         with zipfile.ZipFile(file) as archive:
-            if len(archive.infolist()) > MOST_PARTS:
-                raise SourceError(f"the file has more than {MOST_PARTS:,} parts", file=file)
+            if len(archive.infolist()) > MAX_PARTS:
+                raise SourceError(f"the file has more than {MAX_PARTS:,} parts", file=file)
             yield Package(archive, file)
     except BROKEN as error:
         with file.open("rb") as opened:

@@ -20,11 +20,11 @@ from clew.documents.formats.pdf_words import read_sheet
 
 PDFIUM = RLock()
 """Lock for pdfium, which has global state and is not thread-safe."""
-MOST_PAGES = 5000
+MAX_PAGES = 5000
 """Maximum number of pages of a file. A note lists the skipped pages."""
-MOST_SECONDS = 300.0
+MAX_SECONDS = 300.0
 """Time limit for the pages of a file, in seconds. A note lists the skipped pages."""
-MOST_ENTRIES = 5000
+MAX_ENTRIES = 5000
 """Maximum number of bookmarks of an outline."""
 
 
@@ -74,7 +74,7 @@ def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -
     one_width: set[str] = set()
     began = time.monotonic()
     for number in range(1, read.count + 1):
-        if number > MOST_PAGES or time.monotonic() - began > MOST_SECONDS:
+        if number > MAX_PAGES or time.monotonic() - began > MAX_SECONDS:
             read.notes.append(f"pages {number} to {read.count} were not read, the file is too long: split it")
             break
         try:
@@ -121,7 +121,7 @@ def _outline(opened: pdfium.PdfDocument) -> list[Entry]:
             page = None if target is None else target.get_index()
             if page is not None:
                 entries.append(Entry(bookmark.level + 1, bookmark.get_title(), page))
-            if len(entries) >= MOST_ENTRIES:
+            if len(entries) >= MAX_ENTRIES:
                 break
     except pdfium.PdfiumError:
         return entries  # the outline is broken: headings follow from the print
@@ -129,6 +129,6 @@ def _outline(opened: pdfium.PdfDocument) -> list[Entry]:
 
 
 def _labels(opened: pdfium.PdfDocument) -> tuple[str, ...]:
-    labels = tuple(opened.get_page_label(number) for number in range(min(len(opened), MOST_PAGES)))
+    labels = tuple(opened.get_page_label(number) for number in range(min(len(opened), MAX_PAGES)))
     plain = all(label in ("", str(number)) for number, label in enumerate(labels, 1))
     return () if plain else labels

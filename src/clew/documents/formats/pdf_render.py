@@ -15,7 +15,7 @@ from clew.core.errors import NotFoundError, needing
 
 YELLOW = (255, 236, 120)
 """Highlight colour. Multiplied with the page, so black text stays black and overlaps do not get darker."""
-MOST_PIXELS = 40_000_000
+MAX_PIXELS = 40_000_000
 """Maximum size of an image, in pixels. Larger pages are scaled down."""
 
 
@@ -24,7 +24,7 @@ def render_page(
     page: int,
     boxes: Iterable[tuple[float, float, float, float]] = (),
     scale: float = 1.5,
-    most_pixels: int = MOST_PIXELS,
+    most_pixels: int = MAX_PIXELS,
 ) -> bytes:
     """Render a page, counted from 1, as PNG. Boxes are x0, top, x1, bottom in points from the top left."""
     with needing("documents", "pypdfium2"):

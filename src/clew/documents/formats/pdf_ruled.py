@@ -20,7 +20,7 @@ THIN = 3.0
 """Maximum thickness of a rule, in points."""
 NEAR = 3.0
 """Maximum distance at which two rules meet, in points."""
-MOST_RULES = 1000
+MAX_RULES = 1000
 """Maximum number of rules on a page. More rules mean a drawing."""
 
 
@@ -36,7 +36,7 @@ def ruled_tables(words: Sequence[Word], rules: Sequence[Box]) -> list[Table]:
     """Return all grids with cells, then all stacks of rules with aligned rows."""
     across = merged([Rule((box.top + box.bottom) / 2, box.x0, box.x1) for box in rules if _flat(box)])
     down = merged([Rule((box.x0 + box.x1) / 2, box.top, box.bottom) for box in rules if _upright(box)])
-    if not words or not 2 <= len(across) <= MOST_RULES or len(down) > MOST_RULES:
+    if not words or not 2 <= len(across) <= MAX_RULES or len(down) > MAX_RULES:
         return []
     upright = [word for word in words if not word.font.sideways]
     found: list[Table] = []

@@ -20,7 +20,7 @@ import pypdfium2.raw as raw
 
 from clew.documents.formats.pdf_page import Box, Font, Sheet, View, Word
 
-MOST_CHARACTERS = 100_000
+MAX_CHARACTERS = 100_000
 """Maximum number of characters of a page. A printed page has about 3,000."""
 MONOSPACED = re.compile(
     r"mono|courier|typewriter|consol|menlo|cmtt|sftt|cmsltt|cmitt|ectt|\btt\b|nimbusmon|inconsol|terminal", re.I
@@ -61,7 +61,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
     text_page = page.get_textpage()
     try:
         count = text_page.count_chars()
-        words = _words(text_page.raw, min(count, MOST_CHARACTERS), view)
+        words = _words(text_page.raw, min(count, MAX_CHARACTERS), view)
         words = with_monospaced(words, one_width)
     finally:
         text_page.close()
@@ -73,7 +73,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
         covered = sum((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())  # scans may be strips
     if boxes:
         rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
-    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MOST_CHARACTERS)
+    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MAX_CHARACTERS)
 
 
 def _view(page: pdfium.PdfPage) -> View:
@@ -176,13 +176,13 @@ def _font(text_page: Any, index: int, view: View) -> Font:
     return Font(plain, round(size, 1), bold, mono, sideways)
 
 
-MOST_OBJECTS = 20_000
+MAX_OBJECTS = 20_000
 """Maximum number of drawn objects of a page. Drawings and maps have more, tables do not."""
 THIN = 3.0
 """Maximum thickness of a rule, in points."""
 SMALL = 12.0
 """Maximum size of a mark in a figure, in points. Larger shapes may frame a cell."""
-MOST_SIDES = 60
+MAX_SIDES = 60
 """Maximum number of sides of a path. Paths with more sides are curves or drawings."""
 
 _object_type = direct(raw.FPDFPageObj_GetType, ctypes.c_int, POINTER)
@@ -200,7 +200,7 @@ def read_drawn(page: pdfium.PdfPage) -> tuple[list[list[float]], list[list[float
     seen = 0
     for item, matrix in _objects(page):
         seen += 1
-        if seen > MOST_OBJECTS:
+        if seen > MAX_OBJECTS:
             return [], pictures
         kind = _object_type(item)
         if kind not in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE) or not _object_bounds(item, *pointers):
@@ -221,12 +221,12 @@ def read_drawn(page: pdfium.PdfPage) -> tuple[list[list[float]], list[list[float
 
 def _objects(page: pdfium.PdfPage) -> Iterator[tuple[Any, Any]]:
     """Yield the objects of the page and of its forms, with the matrix of the form."""
-    for index in range(min(raw.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
+    for index in range(min(raw.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
         item = raw.FPDFPage_GetObject(page.raw, index)
         if _object_type(item) == raw.FPDF_PAGEOBJ_FORM:
             matrix = raw.FS_MATRIX()
             raw.FPDFPageObj_GetMatrix(item, matrix)
-            for inner in range(min(raw.FPDFFormObj_CountObjects(item), MOST_OBJECTS)):
+            for inner in range(min(raw.FPDFFormObj_CountObjects(item), MAX_OBJECTS)):
                 yield raw.FPDFFormObj_GetObject(item, inner), matrix
         else:
             yield item, None
@@ -235,7 +235,7 @@ def _objects(page: pdfium.PdfPage) -> Iterator[tuple[Any, Any]]:
 def _strokes(path: Any, matrix: Any) -> Iterator[list[float]]:
     """Yield the horizontal and vertical sides of a path."""
     count = raw.FPDFPath_CountSegments(path)
-    if count > MOST_SIDES:
+    if count > MAX_SIDES:
         return
     own = raw.FS_MATRIX()
     raw.FPDFPageObj_GetMatrix(path, own)

@@ -20,7 +20,7 @@ from clew.store.graph.tables import Piece
 from clew.store.group_views import view_for
 from clew.store.index.tokens import stop_words
 
-MOST_MEANINGS = 10
+MAX_MEANINGS = 10
 """Maximum number of titles of a form. More ambiguous forms create no edges."""
 USABLE = 0.2
 """Minimum share of texts that contain their own title. Below it, titles are not names of things."""
@@ -37,7 +37,7 @@ def mention_edges(
     for index, (text, own) in enumerate(zip(texts, owners, strict=True)):
         seen: dict[int, str] = {}
         for match in known.find(text, capitalised=True):
-            if len(match.meanings) <= MOST_MEANINGS:
+            if len(match.meanings) <= MAX_MEANINGS:
                 for target in match.meanings:
                     if target not in own:
                         seen.setdefault(target, " ".join(text[match.start : match.end].split()))

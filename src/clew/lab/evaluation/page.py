@@ -36,7 +36,7 @@ LABELS = {
 }
 """Display names of the metrics. Hits@1 equals Hit@1 and is not shown."""
 
-MOST_TYPES = 30
+MAX_TYPES = 30
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ def type_table(section: Section) -> Table:
     types = types_of(section)
     rows = tuple(
         (name, f"{n:,}", *("–" if mean is None else percent(mean) for mean in means))
-        for name, n, means in types[:MOST_TYPES]
+        for name, n, means in types[:MAX_TYPES]
     )
-    note = f"Top {MOST_TYPES} of {len(types)} types." if len(types) > MOST_TYPES else ""
+    note = f"Top {MAX_TYPES} of {len(types)} types." if len(types) > MAX_TYPES else ""
     columns = ("type", "n", *(label for label, _ in section.runs))
     return Table(f"{metric_name(section.metric)} by type", columns, rows, note)
 

@@ -41,11 +41,11 @@ Said = TypeVar("Said")
 EXTRACT, EXTRACT_PRODUCT = (Prompt.load("clew.lab.synthesis.prompts", name) for name in ("extract", "extract_product"))
 MOST = 3
 """Number of properties to request from a model."""
-MOST_OF_A_STRENGTH = 5
+MAX_PER_STRENGTH = 5
 """Number of hard and of soft requirements to request from a model, like the paper."""
 TAKEN = 2
 """Maximum number of properties of a question."""
-LEAST_SHARED = 0.34
+MIN_SHARED_WORDS = 0.34
 """Minimum share of a property's words in the text. The judges decide whether the text implies it."""
 LONGEST_DOCUMENT = 6000
 _LISTED: dict[str, Any] = {
@@ -138,12 +138,12 @@ class ProductExtractor(ModelExtractor):
         return _extracted(self.model, drafts, self._ask_product, self._required)
 
     def _ask_product(self, draft: Draft) -> Ask[_Product]:
-        filled = EXTRACT_PRODUCT.fill(most=MOST_OF_A_STRENGTH, **_described(self.kb, draft))
+        filled = EXTRACT_PRODUCT.fill(most=MAX_PER_STRENGTH, **_described(self.kb, draft))
         return Ask(filled, _read_product, schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
 
     def _required(self, draft: Draft, said: _Product) -> TextualRequirement | None:
-        hard = self._checked(draft, said.hard[:MOST_OF_A_STRENGTH])
-        soft = self._checked(draft, said.soft[:MOST_OF_A_STRENGTH])
+        hard = self._checked(draft, said.hard[:MAX_PER_STRENGTH])
+        soft = self._checked(draft, said.soft[:MAX_PER_STRENGTH])
         kept = (*hard, *(replace(one, strength="soft") for one in soft))
         item = "" if leaks(said.item, names_of(self.kb, draft.gold)) else said.item.strip()
         negative = tuple(one.text for one in said.negative)
@@ -190,7 +190,7 @@ def _checked(kb: KnowledgeBase, draft: Draft, found: Sequence[_Property]) -> tup
     for one in found:
         words = terms(one.text)
         shared = sum(word in own for word in words) / len(words) if words else 0.0
-        if shared >= LEAST_SHARED and not leaks(one.text, names_of(kb, draft.gold)):
+        if shared >= MIN_SHARED_WORDS and not leaks(one.text, names_of(kb, draft.gold)):
             source = one.source if one.source in sources else sources[0]
             kept.append(Property(one.text.strip().rstrip("."), source))
     return tuple(kept)

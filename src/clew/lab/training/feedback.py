@@ -14,9 +14,9 @@ from clew.lab.training.own_base import fit_to_base
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
 from clew.store.open_base import OpenBase
 
-LEAST_RIGHT = 0.5
+MIN_F1 = 0.5
 """Minimum F1 of a path's end nodes against the confirmed answer."""
-MOST_ENDS = 1000
+MAX_ENDS = 1000
 
 
 def confirm(tools: OpenBase, question: str, answers: list[str]) -> int:
@@ -52,9 +52,9 @@ def _taught(tools: OpenBase, ranker: PathRanker, confirmed: Confirmed, depth: in
         asked = mask_topic(confirmed.question, [topic.text])
         fits = []
         for ranked in ranker.rank(asked, topic.nodes, depth):
-            keys = [ref.key for ref in tools.kb.refs(ranked.ends.array[:MOST_ENDS])]
+            keys = [ref.key for ref in tools.kb.refs(ranked.ends.array[:MAX_ENDS])]
             fits.append((rightness(keys, confirmed.answers), ranked.path.moves))
         best = max(fits, key=lambda pair: pair[0], default=(0.0, ()))
-        if best[0] >= LEAST_RIGHT:
+        if best[0] >= MIN_F1:
             return Taught(ranker.masked(asked, topic.nodes), best[1])
     return None

@@ -106,19 +106,19 @@ def measure(told: Sequence[Told], model: LanguageModel) -> dict[str, float]:
     }
 
 
-MOST_WORDS = 4
+MAX_WORDS = 4
 """Maximum length of n-grams in BLEU."""
 
 
 def bleu(written: Sequence[str], references: Sequence[Sequence[str]]) -> float:
     """Compute corpus BLEU with several references (Papineni et al., ACL 2002), 0 to 1, cased, tokens of sacrebleu."""
-    right, made = [0] * MOST_WORDS, [0] * MOST_WORDS
+    right, made = [0] * MAX_WORDS, [0] * MAX_WORDS
     length = closest = 0
     for text, others in zip(written, references, strict=True):
         words, reference_words = _words(text), [_words(other) for other in others]
         length += len(words)
         closest += min((abs(len(one) - len(words)), len(one)) for one in reference_words)[1]
-        for size in range(1, MOST_WORDS + 1):
+        for size in range(1, MAX_WORDS + 1):
             runs, most = _runs(words, size), Counter[tuple[str, ...]]()
             for one in reference_words:
                 most |= _runs(one, size)
@@ -126,7 +126,7 @@ def bleu(written: Sequence[str], references: Sequence[Sequence[str]]) -> float:
             made[size - 1] += runs.total()
     if not all(right):
         return 0.0
-    precision = sum(math.log(own / every) for own, every in zip(right, made, strict=True)) / MOST_WORDS
+    precision = sum(math.log(own / every) for own, every in zip(right, made, strict=True)) / MAX_WORDS
     return math.exp(precision + min(0.0, 1 - closest / length))
 
 

@@ -40,7 +40,7 @@ KEPT_SECONDS = 3600.0
 CLOCKS_APART = 30.0
 SECONDS = 20.0
 """Time limit for a reply of the provider in seconds, since every login waits for it."""
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Maximum size of a reply of the provider in bytes. Usual replies have some thousand."""
 FAILURES = (httpx.HTTPError, TimeoutError, ValueError)
 """Exceptions if a provider does not answer correctly."""
@@ -220,7 +220,7 @@ def _told(method: str, address: str, form: Mapping[str, str] | None = None) -> A
     """Return the JSON of a reply. Raise one of FAILURES."""
     with httpx.stream(method, address, data=form, timeout=SECONDS) as reply:
         reply.raise_for_status()
-        return parse_json(read_bounded(reply.iter_bytes(), MOST_BYTES, SECONDS))
+        return parse_json(read_bounded(reply.iter_bytes(), MAX_BYTES, SECONDS))
 
 
 def _check_address(address: str) -> None:

@@ -18,7 +18,7 @@ LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
 """A session ends after a week, or after a day without a request, or if a wrong clock dated it in the future."""
 SEEN_EVERY = 60.0
 """Minimum seconds between two updates of the last use of a session or token."""
-MOST_TOKENS = 50
+MAX_TOKENS = 50
 PREFIX = "clew_"
 """Prefix by which scanners recognise leaked tokens."""
 SECURE_COOKIE, PLAIN_COOKIE = "__Host-clew", "clew"
@@ -55,8 +55,8 @@ class Sessions:
 
     def make_token(self, actor: Actor, user: int, name: str, may_write: bool, days: int) -> str:
         """Create a token for a program and return it. It is not stored."""
-        if len(self.tokens(user)) >= MOST_TOKENS:
-            raise InputError(f"the limit of {MOST_TOKENS} tokens is reached: delete one first")
+        if len(self.tokens(user)) >= MAX_TOKENS:
+            raise InputError(f"the limit of {MAX_TOKENS} tokens is reached: delete one first")
         token, now = PREFIX + secrets.token_urlsafe(32), time.time()
         with self.store.change(actor, "token made", name):
             self.store.note(

@@ -44,7 +44,7 @@ Pair = tuple[Ids, Ids, int]
 """A question, the known text, and the index of a passage."""
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
 """Loss weights of supporting words, short answers and the distance to the teacher."""
-MOST_RIGHT = 3
+MAX_RIGHT = 3
 HARD = 12
 """Number of top wrong candidates to draw from first. Three slots remain for any candidate."""
 READ_AT_ONCE = {"cuda": 256, "cpu": 24}
@@ -281,7 +281,7 @@ class Fitting(Descent):
     def _drawn(self, lesson: Lesson) -> tuple[list[int], list[int]]:
         """Draw right passages, and wrong ones with hard ones first."""
         right, wrong = list(lesson.right), lesson.wrong
-        right = self.rng.sample(right, min(len(right), MOST_RIGHT))
+        right = self.rng.sample(right, min(len(right), MAX_RIGHT))
         room = self.settings.passages - len(right)
         hard = self.rng.sample(wrong[:HARD], min(len(wrong[:HARD]), max(0, room - 3)))
         rest = [place for place in wrong if place not in hard]
