@@ -102,7 +102,7 @@ MULTIPART = "From: a@b\nContent-Type: multipart/mixed; boundary=x\n\n"
         (written("ragged.csv", "a,b\n" + "," * 500_000 + "x\n" + "a,b\n" * 20_000), TOO_MUCH),
         (
             written("described.eml", "From: a@b\nContent-Type: text/plain; " + "a=b; " * 300_000 + "\n\nb\n"),
-            "describes",
+            "part header",
         ),
         (written("parts.eml", MULTIPART + "--x\nContent-Type: text/plain\n\na\n" * 50_000), "too many parts"),
         (written("bare.eml", MULTIPART + "--x\n\na\n" * 100_000), "too many parts"),

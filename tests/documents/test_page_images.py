@@ -95,12 +95,12 @@ def test_a_base_leads_to_no_file_that_its_user_did_not_name(built):
     docs = built.parent / "docs"
     assert find_original(built, "report.pdf", digest) == docs / "report.pdf"
     for name in ("../docs/report.pdf", str(docs / "report.pdf"), "a\0.pdf"):
-        with pytest.raises(InputError, match="do not use it"):
+        with pytest.raises(InputError, match="do not use"):
             find_original(built, name, digest, docs)
     Path("link.pdf").symlink_to(docs / "report.pdf")
     with pytest.raises(NotFoundError):
         find_original(built, "link.pdf", digest, Path.cwd())
-    with pytest.raises(InputError, match="does not say"):
+    with pytest.raises(InputError, match="digest"):
         find_original(built, "report.pdf", None, docs)
     stranger = built.rename(built.parent / "stranger.kb")  # as one that was not built here
     assert remembered_sources(stranger) == []

@@ -165,7 +165,7 @@ def test_one_bad_page_does_not_lose_the_others(tmp_path):
 
 
 def test_a_page_swollen_to_many_characters_is_cut_and_noted(tmp_path, monkeypatch):
-    monkeypatch.setattr("clew.documents.formats.pdf_words.MOST_CHARACTERS", 500)
+    monkeypatch.setattr("clew.documents.formats.pdf_words.MAX_CHARACTERS", 500)
     swollen = b"BT /F 1 Tf 72 700 Td " + b"(word word word) Tj 0 -1 Td " * 200 + b"ET"
     (tmp_path / "a.pdf").write_bytes(page_file(swollen, GOOD))
     extracted = read_pdf(tmp_path / "a.pdf")
@@ -182,11 +182,11 @@ def test_a_compressed_bomb_is_read_within_bounds(tmp_path):
     assert len(extracted.text) < 300_000
 
 
-@pytest.mark.parametrize("bound", ["MOST_PAGES", "MOST_SECONDS"])
+@pytest.mark.parametrize("bound", ["MAX_PAGES", "MAX_SECONDS"])
 def test_long_files_are_read_up_to_a_bound_and_the_rest_is_noted(tmp_path, monkeypatch, bound):
     (tmp_path / "a.pdf").write_bytes(page_file(GOOD, GOOD, GOOD))
-    monkeypatch.setattr(pdf_file, bound, 2 if bound == "MOST_PAGES" else -1.0)
-    if bound == "MOST_SECONDS":
+    monkeypatch.setattr(pdf_file, bound, 2 if bound == "MAX_PAGES" else -1.0)
+    if bound == "MAX_SECONDS":
         with pytest.raises(SourceError, match="pages 1 to 3 were not read"):
             read_pdf(tmp_path / "a.pdf")
     else:
@@ -221,7 +221,7 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
     canvas.save()
     monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: None)
     assert read_pdf(tmp_path / "a.pdf").notes == (
-        "page 2 is an image without text: install the extra 'ocr' to have it recognised",
+        "page 2 is an image without text: install the extra 'ocr' to recognise it",
     )
     corners = [[100, 200], [240, 200], [240, 240], [100, 240]]
     letters = [[[x, 200], [x + 20, 240]] for x in (100, 120, 140, 160, 200, 220)]

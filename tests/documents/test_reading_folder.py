@@ -141,10 +141,10 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
     expected = {
         "blank.md": "no text",
         "broken.pdf": "damaged",
-        "large.txt": "more than 1",
+        "large.txt": "limit of 1 MB",
         "nothing.txt": "empty",
         "old.docx": "encrypted",
-        "photo.png": "no reader",
+        "photo.png": "unsupported format",
         "scan.pdf": "images",
         "secret.pdf": "encrypted",
         "formats/harbour.eml": "photo.png",
@@ -257,8 +257,8 @@ def test_readers_import_nothing_heavy():
 @pytest.mark.parametrize(
     ("error", "reason"),
     [
-        (MemoryError(), "more memory"),
-        (RecursionError(), "nests too deep"),
+        (MemoryError(), "memory limit"),
+        (RecursionError(), "nested too deeply"),
         (PermissionError(13, "Permission denied"), "Permission denied"),
         (MissingExtraError("pdfplumber", "documents"), "not installed"),
     ],

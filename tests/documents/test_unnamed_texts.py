@@ -107,7 +107,7 @@ def test_manual_pages_in_other_macros_say_what_to_do(tmp_path):
 
 def test_a_folder_with_nothing_readable_is_told_all_formats(tmp_path):
     (tmp_path / "photo.png").write_bytes(b"\x89PNG" + bytes(20))
-    with pytest.raises(SourceError, match="nothing readable") as told:
+    with pytest.raises(SourceError, match="no readable files") as told:
         clew.build([tmp_path], tmp_path / "base.kb")
     said = str(told.value)
     assert [ending for ending in READERS if f"{ending}," not in said and f"{ending} " not in said] == []

@@ -261,7 +261,7 @@ def test_an_evaluation_stops_at_an_outage_and_goes_on_later(clew, base, tmp_path
     with refused() as url:
         code, _, err = clew(*run, "--model", f"{url}#qwen")
     assert code == 1
-    assert "run again to go on" in err
+    assert "run again to continue" in err
     with always(status(401)) as url:
         code, _, err = clew(*run, "--model", f"{url}#qwen")
     assert code == 1

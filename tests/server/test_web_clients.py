@@ -87,7 +87,7 @@ async def use_prompts(client, mcp) -> None:
         (message,) = (await client.get_prompt(prompt.name, {name: "$5 of Alpha", "base": "tiny"})).messages
         assert (message.role, "$5 of Alpha" in message.content.text) == ("user", True)
         assert "the knowledge base tiny" in message.content.text
-        with pytest.raises(mcp.MCPError, match=f"takes {name}"):
+        with pytest.raises(mcp.MCPError, match=f"requires {name}"):
             await client.get_prompt(prompt.name, {})
         with pytest.raises(mcp.MCPError, match=r"name one of the bases: .*tiny"):
             await client.get_prompt(prompt.name, {name: "Alpha", "base": "secret"})

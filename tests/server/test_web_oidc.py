@@ -120,28 +120,28 @@ def test_claims_may_be_groups_of_bases(tmp_path, team, elsewhere):
 def test_a_name_that_somebody_has_here_is_not_given_to_another(app, team, elsewhere):
     elsewhere.claims["preferred_username"] = "Root"
     page = visitor(app)
-    refused(page, team, leave(page), "belongs to somebody else")
+    refused(page, team, leave(page), "belongs to another user")
     elsewhere.claims["preferred_username"] = "mia"
     signed_in(app)
     elsewhere.claims["sub"] = "43"
     page = visitor(app)
-    refused(page, team, leave(page), "belongs to somebody else")
+    refused(page, team, leave(page), "belongs to another user")
 
 
 def test_one_who_is_switched_off_stays_out(app, team):
     signed_in(app)
     visitor(app, "root").patch("/v1/users/mia", json={"active": False})
     page = visitor(app)
-    refused(page, team, leave(page), "switched off")
+    refused(page, team, leave(page), "disabled")
 
 
 def test_another_browser_cannot_use_the_way_back(app, team):
     """Or somebody could sign a victim in as himself, and read what the victim asks."""
     back = leave(visitor(app))
-    refused(visitor(app), team, back, "not the one that left")
+    refused(visitor(app), team, back, "state does not match")
     page = visitor(app)
     leave(page)
-    refused(page, team, back, "not the one that left")
+    refused(page, team, back, "state does not match")
 
 
 @pytest.mark.parametrize("state", ["", "x", "wrong" * 9])
@@ -149,7 +149,7 @@ def test_a_wrong_state_is_refused(refusing, state):
     app, team, _ = refusing
     page = visitor(app)
     code = parse_qs(urlsplit(leave(page)).query)["code"][0]
-    refused(page, team, f"/v1/oidc/callback?code={code}&state={state}", "not the one that left")
+    refused(page, team, f"/v1/oidc/callback?code={code}&state={state}", "state does not match")
 
 
 def test_a_way_back_works_once_and_for_ten_minutes(app, team):
@@ -159,7 +159,7 @@ def test_a_way_back_works_once_and_for_ten_minutes(app, team):
     assert come_back(page, back).headers["location"] == "/"
     again = visitor(app)
     again.cookies.set("clew-way", cookie)
-    refused(again, team, back, "used before")
+    refused(again, team, back, "already used")
     late = visitor(app)
     back = leave(late)
     team.store.note("UPDATE login SET made = made - 700")
@@ -172,8 +172,8 @@ def test_a_replayed_or_stolen_code_gives_nothing(app, team, elsewhere):
     other = visitor(app)
     mine = parse_qs(urlsplit(leave(other)).query)
     stolen = f"/v1/oidc/callback?code={used['code'][0]}&state={mine['state'][0]}"
-    refused(other, team, stolen, "nothing for this code")  # another's code: the verifier does not fit it
-    refused(visitor(app), team, "/v1/oidc/callback?code=x", "not the one that left")
+    refused(other, team, stolen, "no token for this code")  # another's code: the verifier does not fit it
+    refused(visitor(app), team, "/v1/oidc/callback?code=x", "state does not match")
     assert elsewhere.codes.keys() == {mine["code"][0]}
 
 
@@ -182,8 +182,8 @@ def encoded(claims, key, algorithm, **header) -> str:
 
 
 TWISTS = {
-    "wrong nonce": (lambda claims: claims | {"nonce": "another"}, "another sign-in"),
-    "no nonce": (lambda claims: {name: claims[name] for name in claims if name != "nonce"}, "another sign-in"),
+    "wrong nonce": (lambda claims: claims | {"nonce": "another"}, "another login"),
+    "no nonce": (lambda claims: {name: claims[name] for name in claims if name != "nonce"}, "another login"),
     "wrong audience": (lambda claims: claims | {"aud": "somebody else"}, "[Aa]udience"),
     "two audiences": (lambda claims: claims | {"aud": [CLIENT, "x"]}, "another client"),
     "wrong issuer": (lambda claims: claims | {"iss": "https://evil.example"}, "issuer"),
@@ -191,16 +191,16 @@ TWISTS = {
     "from tomorrow": (lambda claims: claims | {"iat": claims["iat"] + 86_400}, "iat"),
     "no end": (lambda claims: {name: claims[name] for name in claims if name != "exp"}, "exp"),
     "nobody": (lambda claims: {name: claims[name] for name in claims if name != "sub"}, "sub"),
-    "no name": (lambda claims: claims | {"preferred_username": None}, "does not tell"),
-    "a name that is none": (lambda claims: claims | {"preferred_username": "a b<script>"}, "is none here"),
+    "no name": (lambda claims: claims | {"preferred_username": None}, "lacks the claim"),
+    "a name that is none": (lambda claims: claims | {"preferred_username": "a b<script>"}, "invalid name"),
 }
 FORGED = {
     "unsigned": (lambda claims, _: jwt.encode(claims, "", "none", headers={"kid": "first"}), "alg"),
     "another key": (lambda claims, _: encoded(claims, made_key(), "RS256"), "[Ss]ignature"),
-    "an unknown key": (lambda claims, own: encoded(claims, own.key, "RS256", kid="other"), "no key of the provider"),
+    "an unknown key": (lambda claims, own: encoded(claims, own.key, "RS256", kid="other"), "unknown key"),
     "a client's secret": (lambda claims, _: encoded(claims, SECRET * 3, "HS256"), "alg"),
-    "no token": (lambda *_: "a.b.c", "refused"),
-    "a changed token": (lambda claims, own: "x" + own.signed(claims), "refused"),
+    "no token": (lambda *_: "a.b.c", "invalid token"),
+    "a changed token": (lambda claims, own: "x" + own.signed(claims), "invalid token"),
 }
 
 
@@ -255,7 +255,7 @@ def test_a_provider_that_answers_anything_else_is_refused_in_time(tmp_path, monk
     elsewhere.pieces[path] = BODIES[body]
     page = visitor(app)
     if path == "/token":
-        refused(page, team, leave(page), "nothing for this code")
+        refused(page, team, leave(page), "no token for this code")
     else:
         assert page.get("/v1/oidc/start", follow_redirects=False).status_code == 502
     elsewhere.pieces.clear()

@@ -68,7 +68,7 @@ def test_from_the_first_sign_in_to_a_colleagues_question(page, started):
     address, password = started
     page.goto(address)
     sign_in(page, "admin", "not the password at all")
-    page.get_by_text("the name or the password is not right").wait_for()
+    page.get_by_text("wrong name or password").wait_for()
     check(page, "sign-in")
     sign_in(page, "admin", password)
     page.get_by_text("choose a password that nobody else knows").wait_for()
@@ -109,7 +109,7 @@ def test_from_the_first_sign_in_to_a_colleagues_question(page, started):
     page.goto(f"{address}/#/team?base=open")
     page.get_by_text("You are not an admin here.").wait_for()
     page.goto(f"{address}/#/ask?base=open&q=cleft palate")
-    page.get_by_text("as many questions as you may in a day (1)").first.wait_for()
+    page.get_by_text("daily limit of 1").first.wait_for()
 
 
 def test_no_part_of_the_team_moves_another_away(page, started):

@@ -96,7 +96,7 @@ def test_documents_by_their_folders(run, tmp_path):
     assert "pay" not in run("find", base, "director", "--text", "--groups", "staff")[1]
     (tmp_path / "rules.toml").write_text('"hd/*" = ["hr"]\n')
     code, _, error = run("build", files, "-o", base, "--visible", tmp_path / "rules.toml")
-    assert (code, "'hd/*' fits no file" in error) == (2, True)
+    assert (code, "'hd/*' matches no file" in error) == (2, True)
 
 
 def test_a_view_is_made_once_and_where_nothing_is_hidden_none_is(tmp_path, tiny_tables):
@@ -116,7 +116,7 @@ def test_a_view_is_made_once_and_where_nothing_is_hidden_none_is(tmp_path, tiny_
 
 def test_what_cannot_be_is_refused(run, tmp_path, tiny_tables):
     clew.build(tiny_tables, tmp_path / "base.kb", visible={"*": ["clinic"]})
-    with pytest.raises(NotFoundError, match="nothing that these groups may see"):
+    with pytest.raises(NotFoundError, match="nothing visible"):
         clew.open(tmp_path / "base.kb", groups=["sales"])
     with pytest.raises(StorageError, match="did not answer"):
         clew.open("sparql+http://127.0.0.1:1/query", groups=["a"])

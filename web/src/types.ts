@@ -57,7 +57,7 @@ export interface AskRequest {
   history?: string[];
 }
 
-/** A question that was asked. */
+/** A question of a user. */
 export interface Asked {
   at: number;
   base: string;
@@ -65,7 +65,7 @@ export interface Asked {
   run: string | null;
 }
 
-/** A line of the audit log. */
+/** An entry of the audit log. */
 export interface Audit {
   id: number;
   at: number;
@@ -75,13 +75,13 @@ export interface Audit {
   address: string;
 }
 
-/** What people read about a base; its name, which stands in addresses, stays. */
+/** Title and description of a base. Its name is part of URLs and cannot be changed. */
 export interface BaseChange {
   title?: string | null;
   description?: string | null;
 }
 
-/** A base with its schema, its methods, the models and some questions to begin with. */
+/** A base with its schema, methods, models and example questions. */
 export interface BaseDetails {
   name: string;
   nodes: number;
@@ -113,14 +113,14 @@ export interface Base {
   managed: boolean;
 }
 
-/** That only those with the most or the least are asked for: of an attribute, or of edges of a relation. */
+/** Restriction to the highest or lowest value of an attribute, or number of edges of a relation. */
 export interface Best {
   most: boolean;
   attribute?: string | null;
   relation?: string | null;
 }
 
-/** How the build of a document base stands. */
+/** State of the build of a document base. */
 export interface Build {
   state: "idle" | "waiting" | "running" | "failed";
   stage: string;
@@ -130,7 +130,7 @@ export interface Build {
   skipped: Skipped[];
 }
 
-/** One model call: tokens, price, time and the beginning of the reply; never the key. */
+/** A model call: tokens, price, time and the start of the reply, without the key. */
 export interface Call {
   prompt_tokens: number;
   completion_tokens: number;
@@ -141,7 +141,7 @@ export interface Call {
   reply: string;
 }
 
-/** How many edges of a relation there are in one direction. */
+/** Number of edges of a relation in one direction. */
 export interface Count {
   relation: string;
   direction: "out" | "in";
@@ -156,7 +156,7 @@ export interface Document {
   indexed: boolean;
 }
 
-/** The files of a document base and how its build stands. */
+/** The files of a document base and the state of its build. */
 export interface Documents {
   documents: Document[];
   deleted: string[];
@@ -165,7 +165,7 @@ export interface Documents {
   most_bytes: number;
 }
 
-/** A node of a drawing: whether it is an entity, the answer, or lies between. */
+/** A node of a drawing: an entity, the answer, or a node between them. */
 export interface DrawnNode {
   key: string;
   name: string;
@@ -180,7 +180,7 @@ export interface Edge {
   tail: string;
 }
 
-/** What a question would cost. */
+/** Estimated cost of a question. */
 export interface Estimate {
   calls: number;
   cached: number;
@@ -190,14 +190,14 @@ export interface Estimate {
   words: string;
 }
 
-/** The runs over one set of questions. */
+/** The runs over one question set. */
 export interface Evaluation {
   title: string;
   runs: string[];
   tables: Table[];
 }
 
-/** A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words. */
+/** A fact, a path, a passage or a judgement, given by `kind`, with `text` as a description. */
 export interface Evidence {
   kind: "fact" | "path" | "passage" | "judgement";
   text: string;
@@ -226,7 +226,7 @@ export interface Fact {
   attributes?: Record<string, unknown>;
 }
 
-/** A question that was not answered well. */
+/** A question with a poor answer. */
 export interface Failure {
   id: string;
   question: string;
@@ -238,14 +238,14 @@ export interface Failure {
   trace: string[];
 }
 
-/** A step that did something other than it was meant to. */
+/** A step that used a fallback. */
 export interface Fallback {
   step: string;
   reason: string;
   instead: string;
 }
 
-/** Whether what a run found is right. */
+/** Whether the result of a run is correct. */
 export interface FeedbackRequest {
   right: boolean;
 }
@@ -273,7 +273,7 @@ export interface Graph {
   features: Record<string, number>;
 }
 
-/** What the words of a question were taken for, and what else they could mean. */
+/** Interpretation of words in a question, with alternatives. */
 export interface Grounding {
   text: string;
   type: string | null;
@@ -281,14 +281,14 @@ export interface Grounding {
   alternatives: Found[];
 }
 
-/** What the client may do with bases. */
+/** Permissions of the client to manage bases. */
 export interface Managed {
   may_make: boolean;
   deleted: string[];
   sources: string[];
 }
 
-/** Who has signed in, and what this user may do. */
+/** The signed-in user and permissions. */
 export interface Me {
   name: string;
   roles: Record<string, "reader" | "editor" | "admin">;
@@ -314,12 +314,12 @@ export interface Method {
   options: Record<string, string>;
 }
 
-/** The model that answers by default. */
+/** The default model of a base. */
 export interface ModelChoice {
   model: string;
 }
 
-/** Neighbours by one relation in one direction: how many, and the first of them. */
+/** Neighbours by one relation in one direction: the total number, and the first nodes. */
 export interface Neighbors {
   relation: string;
   direction: "out" | "in";
@@ -327,7 +327,7 @@ export interface Neighbors {
   nodes: Node[];
 }
 
-/** A base to be made. */
+/** A base to create. */
 export interface NewBase {
   title?: string | null;
   description?: string | null;
@@ -335,12 +335,12 @@ export interface NewBase {
   source?: string;
 }
 
-/** A token, told this once. */
+/** A token, shown once. */
 export interface NewToken {
   token: string;
 }
 
-/** A user to be made. */
+/** A user to create. */
 export interface NewUser {
   roles?: Record<string, "reader" | "editor" | "admin"> | null;
   groups?: string[] | null;
@@ -374,24 +374,24 @@ export interface Node {
   type: string;
 }
 
-/** Another password. */
+/** A password change. */
 export interface PasswordChange {
   old: string;
   new: string;
 }
 
-/** A password to begin with, told this once. */
+/** An initial password, shown once. */
 export interface Password {
   name: string;
   password: string;
 }
 
-/** What went wrong, and what to do about it. */
+/** An error message with a remedy. */
 export interface Problem {
   error: string;
 }
 
-/** The query behind an answer: as understood, as grounded, and as formal text that reproduces it. */
+/** The query of an answer: as understood, as grounded, and as formal text that reproduces it. */
 export interface Query {
   text?: string | null;
   target?: Target | null;
@@ -419,7 +419,7 @@ export interface Relation {
   description: string;
 }
 
-/** A role on a base; null takes it. */
+/** A role on a base. Null removes it. */
 export interface RoleRequest {
   role: "reader" | "editor" | "admin" | null;
 }
@@ -430,13 +430,13 @@ export interface SignIn {
   password: string;
 }
 
-/** A file that could not be used, and why. */
+/** A file that could not be used, with the reason. */
 export interface Skipped {
   file: string;
   reason: string;
 }
 
-/** One step of the trace; `start` counts seconds from the first. */
+/** A step of the trace. `start` counts seconds from the first step. */
 export interface Span {
   id: number;
   parent: number | null;
@@ -448,7 +448,7 @@ export interface Span {
   calls: Call[];
 }
 
-/** What the model calls came to. */
+/** Total cost of the model calls. */
 export interface Spending {
   calls: number;
   cached: number;
@@ -458,7 +458,7 @@ export interface Spending {
   dollars: number;
 }
 
-/** A table of cells that are ready to be shown. */
+/** A table of formatted cells. */
 export interface Table {
   title: string;
   columns: string[];
@@ -466,7 +466,7 @@ export interface Table {
   note: string;
 }
 
-/** What is asked for. */
+/** The requested result. */
 export interface Target {
   name: string;
   type?: string | null;
@@ -479,7 +479,7 @@ export interface Term {
   type?: string | null;
 }
 
-/** A token, without its secret; times in seconds since 1970. */
+/** A token without its secret. Times are in seconds since 1970. */
 export interface Token {
   id: number;
   name: string;
@@ -514,18 +514,18 @@ export interface Type {
   description: string;
 }
 
-/** What a model has written so far of an answer; the run takes its place, and may say something else. */
+/** Text a model has written so far. The run replaces it and may differ. */
 export interface Unchecked {
   text: string;
 }
 
-/** A name in the question that the base does not have, and names of like spelling that it has. */
+/** A name in the question that the base does not contain, and names with similar spelling. */
 export interface Unknown {
   text: string;
   close: string[];
 }
 
-/** What an admin changes of a user; what is left out stays. */
+/** Changes of a user by an admin. Omitted fields stay unchanged. */
 export interface UserChange {
   roles?: Record<string, "reader" | "editor" | "admin"> | null;
   groups?: string[] | null;
@@ -533,7 +533,7 @@ export interface UserChange {
   active?: boolean | null;
 }
 
-/** A user, as an admin sees one. */
+/** A user, as shown to an admin. */
 export interface User {
   name: string;
   roles: Record<string, "reader" | "editor" | "admin">;

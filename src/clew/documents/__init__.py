@@ -1,1 +1,1 @@
-"""Files to a knowledge base of passages and tables: `folder` reads files, `corpus` takes titled texts."""
+"""Build a knowledge base of passages and tables: `folder` reads files, `corpus` reads titled texts."""

@@ -1,4 +1,4 @@
-"""Files and folders of documents to a finished knowledge base; run again, it reads only what changed."""
+"""Build a knowledge base from files and folders of documents. A second run reads only changed files."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from clew.store.postgres import is_address
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
-"""Endings of files that hold documents whatever lies beside them."""
+"""File suffixes that always contain documents."""
 PROSE = DOCUMENTS | TEXTS
-"""Endings of files that hold documents where nothing beside them holds nodes and edges."""
+"""File suffixes that contain documents unless other files contain nodes and edges."""
 GRAPH = GRAPHS | RECORDS | {".parquet", ".sqlite", ".sqlite3"}
-"""Endings of files that hold nodes and edges."""
+"""File suffixes that contain nodes and edges."""
 TABLES = frozenset({".csv", ".tsv", ".tab", ".psv", ".list"})
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many files are done, and how many there are."""
+"""Callback with the current step, the number of files done, and the number of files."""
 
 
 def build_documents(
@@ -56,11 +56,11 @@ def build_documents(
     workers: Workers | None = None,
     widen: bool = False,
 ) -> BuildReport:
-    """Read files and folders and build their base; files that cannot be read are listed in the report.
+    """Read files and folders and build their base. The report lists files that cannot be read.
 
-    `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
-    Without rules in the options, the rules of the base that is replaced apply. `widen` allows that more people see
-    something than before.
+    `jobs` is the maximum number of processes, by default the number of cores. `workers` read instead of processes.
+    Without rules in the options, the rules of the replaced base apply. `widen` allows the new base to show content to
+    more people than before.
     """
     given = options or DocumentOptions()
     embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(given.edges.kinds) else None
@@ -68,12 +68,12 @@ def build_documents(
 
     def build_in(folder: Path) -> BuildReport:
         options = given if given.cache is not None else replace(given, cache=folder / EXTRACTED)
-        with locked(folder):  # what is read is kept there at once
+        with locked(folder):  # the cache of extracted texts is inside
             read = read_folder(paths, options, progress, embedder, jobs=jobs, workers=workers)
             tables = restricted(read.tables, rules, strict=is_given)
             report = write_base(tables, folder, read.edits, skip_bad=False, say=say, widen=widen)
             forget_rows(folder)
-        problems = tuple(Problem(one.reason, one.file, 0) for one in read.skipped)
+        problems = tuple(Problem(skipped.reason, skipped.file, 0) for skipped in read.skipped)
         return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
 
     report = into(place, build_in, say, widen=widen)
@@ -83,17 +83,17 @@ def build_documents(
 
 
 def earlier_rules(place: str | Path) -> Rules:
-    """Return the rules that say which groups may see the documents of the base at a place."""
+    """Return the visibility rules of the base at an address, by group."""
     try:
         return Visibility.from_facts(facts_of(place)).rules
-    except (NotFoundError, FormatError):  # earlier versions stored none
+    except (NotFoundError, FormatError):  # bases of earlier versions have no rules
         return {}
     except CorruptError:
         return remembered_rules(Path(place))
 
 
 def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool:
-    """Whether sources are documents to be read, rather than tables of nodes and edges."""
+    """Return whether sources are documents, not tables of nodes and edges."""
     files = [file for _, file in find_files(paths, follow_links=follow_links)[0]]
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
@@ -108,11 +108,14 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
 
 
 EVEN_LINES = 0.8
-"""Share of the lines of a table that have as many commas as most. In the others, some cells are quoted."""
+"""Minimum share of table lines with the most common number of commas. The other lines have quoted cells."""
 
 
 def is_prose(file: Path) -> bool:
-    """Whether the lines of a text file are sentences: few are cut by tabs, by bars or into as many parts as most."""
+    """Return whether a text file contains sentences.
+
+    In prose, few lines have tabs or bars, and few have the same number of commas.
+    """
     if not format_of(file):
         return False
     lines = [line for line in decoded(beginning(file)).splitlines() if line.strip()]
@@ -124,15 +127,15 @@ def is_prose(file: Path) -> bool:
 
 
 READ_HERE = 1_000_000
-"""Bytes up to which a file is read without a process of its own, where all such files together have few bytes."""
+"""Maximum size of a file that is read in this process, in bytes, unless all such files exceed `ALL_READ_HERE`."""
 ALL_READ_HERE = 4_000_000
 UNBOUNDED = frozenset({".pdf"})
-"""Formats in which a small file can take long."""
+"""Formats in which a small file may take long to read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that could not be used, and why."""
+    """A file that could not be used, with the reason."""
 
     file: str
     reason: str
@@ -140,7 +143,7 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class ReadFolder:
-    """The tables of a base, how its types are shown, and what was left out."""
+    """The tables of a base, the display settings of its types, and the skipped files."""
 
     tables: Tables
     edits: SchemaEdits
@@ -156,9 +159,9 @@ def read_folder(
     jobs: int | None = None,
     workers: Workers | None = None,
 ) -> ReadFolder:
-    """Read every file below the given paths; what cannot be read is reported by name and the rest is used.
+    """Read all files below the paths. Report files that cannot be read and use all other files.
 
-    `jobs` is how many processes read at most; without it, as many as there are cores. `workers` read instead of them.
+    `jobs` is the maximum number of processes, by default the number of cores. `workers` read instead of processes.
     """
     options = options or DocumentOptions()
     cache = None if options.cache is None else ExtractedCache(options.cache)
@@ -181,8 +184,8 @@ def read_folder(
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):
-        reasons = "; ".join(f"{one.file}: {one.reason}" for one in skipped[:5])
-        raise SourceError(f"none of the {len(found)} files holds text that can be read. {reasons}".rstrip())
+        reasons = "; ".join(f"{file.file}: {file.reason}" for file in skipped[:5])
+        raise SourceError(f"none of the {len(found)} files contains readable text. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
     return ReadFolder(tables, edits, tuple(skipped))
 
@@ -194,55 +197,55 @@ def _read_all(
     jobs: int,
     workers: Workers | None,
 ) -> Generator[tuple[Extracted | str, str | None], None, None]:
-    """The text of each file in order, or why there is none, with its digest; what is read is kept at once."""
+    """Yield the text of each file, or the reason for an error, with the file's digest. Cache each text at once."""
     results: dict[int, Extracted | str] = {}
     keys: dict[int, str] = {}
     unread: list[int] = []
-    for place, file in enumerate(files):
+    for index, file in enumerate(files):
         try:
             check_file(file, options.most_megabytes)
-            keys[place] = content_key(file, format_of(file))
+            keys[index] = content_key(file, format_of(file))
         except SourceError as error:
-            results[place] = reason(error, file)
+            results[index] = reason(error, file)
         except OSError as error:
-            results[place] = f"the file cannot be opened: {error.strerror}"
+            results[index] = f"the file cannot be opened: {error.strerror}"
         else:
-            if cache is None or not cache.has(keys[place]):
-                unread.append(place)
+            if cache is None or not cache.has(keys[index]):
+                unread.append(index)
     apart = _read_apart(files, unread)
 
-    def keep(place: int, reply: bytes) -> None:
-        results[place] = result = from_reply(reply)
+    def store(index: int, reply: bytes) -> None:
+        results[index] = result = from_reply(reply)
         if cache is not None and isinstance(result, Extracted):
-            cache.put(keys[place], reply)
+            cache.put(keys[index], reply)
 
     waited_for = set(apart)
-    away, keep_away = [files[place] for place in apart], lambda at, reply: keep(apart[at], reply)
+    away, store_away = [files[index] for index in apart], lambda at, reply: store(apart[at], reply)
     with (
-        ReadingProcesses(away, jobs, keep_away) if workers is None else ReadingWorkers(away, workers, keep_away)
+        ReadingProcesses(away, jobs, store_away) if workers is None else ReadingWorkers(away, workers, store_away)
     ) as reading:
-        for place, file in enumerate(files):
-            while place in waited_for and place not in results:
+        for index, file in enumerate(files):
+            while index in waited_for and index not in results:
                 reading.wait()
-            known = None if cache is None or place in results else cache.get(keys[place])
-            if known is not None:
-                results[place] = known
-            elif place not in results:
-                keep(place, replied(file))
-            yield results.pop(place), digest_of(keys[place]) if place in keys else None
+            cached = None if cache is None or index in results else cache.get(keys[index])
+            if cached is not None:
+                results[index] = cached
+            elif index not in results:
+                store(index, replied(file))
+            yield results.pop(index), digest_of(keys[index]) if index in keys else None
 
 
 def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
-    """Which files are read by processes: what may take long, and many files; a few small ones would only wait."""
-    sizes = {place: files[place].stat().st_size for place in unread if files[place].exists()}
-    bounded = {place: size for place, size in sizes.items() if named_ending(files[place]) not in UNBOUNDED}
+    """Return the files to read in separate processes: slow formats, large files, or all if they are many bytes."""
+    sizes = {index: files[index].stat().st_size for index in unread if files[index].exists()}
+    bounded = {index: size for index, size in sizes.items() if named_ending(files[index]) not in UNBOUNDED}
     if sum(bounded.values()) > ALL_READ_HERE:
         return list(sizes)
-    return [place for place, size in sizes.items() if place not in bounded or size > READ_HERE]
+    return [index for index, size in sizes.items() if index not in bounded or size > READ_HERE]
 
 
 def from_reply(reply: bytes) -> Extracted | str:
-    """What was extracted, or why nothing was."""
+    """Return the extracted text of a reply, or its error."""
     refused = json.loads(reply) if reply.startswith(b'{"error"') else None
     return from_json(reply) if refused is None else str(refused["error"])
 
@@ -252,7 +255,7 @@ def find_files(
 ) -> tuple[list[tuple[str, Path]], tuple[Skipped, ...]]:
     """Find the files below the paths by their relative names, sorted, and the entries that are skipped.
 
-    Hidden files and knowledge bases are left out.
+    Skip hidden files and knowledge bases.
     """
     found: dict[str, Path] = {}
     skipped: list[Skipped] = []
@@ -266,7 +269,7 @@ def find_files(
                 continue
             name = relative if relative not in found else f"{path.name}/{relative}"
             found[name] = file
-        skipped += [Skipped(whole_text(place.relative_to(path).as_posix()), why) for place, why in listed.skipped]
+        skipped += [Skipped(whole_text(entry.relative_to(path).as_posix()), why) for entry, why in listed.skipped]
     return sorted(found.items()), tuple(skipped)
 
 

@@ -1,28 +1,27 @@
-"""What every reader of a format hands over, and how it is kept, by content.
+"""Output of all format readers, and its cache by content.
 
-A text, and where its pages, headings, paragraphs and tables are.
+The output is a text with the spans of its pages, headings, paragraphs and tables.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from clew.core.disk import refuse_link, write_whole
+from clew.core.disk import file_sha256, refuse_link, write_whole
 from clew.core.limits import spend
 from clew.store.graph.manifest import KEPT_TEXT, sealed_text, unsealed_text
 
 Kind = Literal["heading", "paragraph", "table", "contents"]
-"""Contents are lists of headings, figures or words with their page numbers."""
+"""`contents` are lists of headings, figures or words with page numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """A table: its header, its rows (as long as the header each) and its caption, all as written."""
+    """A table: its header, rows as long as the header, and its caption, unchanged from the file."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -31,7 +30,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A span of the text and what it is; no page where the format has none. A table has the page it begins on."""
+    """A span of the text and its kind. `page` is the page of its first line, or None in formats without pages."""
 
     kind: Kind
     start: int
@@ -43,7 +42,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
-    """A printed line: its characters in the text, and its box on the page in points from the top left."""
+    """A printed line: its character span, and its box on the page in points from the top left."""
 
     start: int
     end: int
@@ -56,24 +55,24 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The text of a file and its blocks in reading order; every span counts characters of `text`."""
+    """The text of a file and its blocks in reading order. All spans count characters of `text`."""
 
     title: str
-    """As the document gives it; empty where it gives none."""
+    """Title given by the document. Empty if it gives no title."""
     text: str
     blocks: tuple[Block, ...]
     pages: int = 0
-    """How many pages the file has; 0 where the format has none."""
+    """Number of pages. 0 if the format has no pages."""
     notes: tuple[str, ...] = ()
-    """What could not be read although the rest could, such as a page that is only an image."""
+    """Problems with parts of the file, such as a page that is only an image."""
     lines: tuple[TextLine, ...] = ()
-    """Where each line is printed, so that a quotation can be marked; empty where the format has no pages."""
+    """Position of each line, to highlight quotations. Empty if the format has no pages."""
     labels: tuple[str, ...] = ()
-    """What the pages are called, such as iv or A-3; empty where they are called 1, 2, 3."""
+    """Page labels such as iv or A-3. Empty if the labels are 1, 2, 3."""
 
 
 def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:
-    """Rows as a table: empty rows and columns dropped, short rows filled up; None where nothing is left."""
+    """Build a table without empty rows and columns, with short rows padded. Return None if no cell has text."""
     tidy = [[" ".join(cell.split()) for cell in row] for row in rows]
     tidy = [row for row in tidy if any(row)]
     if not tidy:
@@ -81,13 +80,13 @@ def cells_of(rows: Sequence[Sequence[str]], caption: str = "") -> Cells | None:
     width = max(map(len, tidy))
     spend(width * len(tidy))
     tidy = [row + [""] * (width - len(row)) for row in tidy]
-    kept = [column for column in range(width) if any(row[column] for row in tidy)]
-    header, *body = (tuple(row[column] for column in kept) for row in tidy)
+    columns = [column for column in range(width) if any(row[column] for row in tidy)]
+    header, *body = (tuple(row[column] for column in columns) for row in tidy)
     return Cells(header, tuple(body), " ".join(caption.split()))
 
 
 def markdown(cells: Cells, rows: Sequence[Sequence[str]] | None = None) -> str:
-    """The caption, the header and the rows (all of them, or those given) as a Markdown table."""
+    """Render the caption, the header and all or the given rows as a Markdown table."""
     lines = [cells.caption, ""] if cells.caption else []
     lines += [_line(cells.header), "|" + " --- |" * len(cells.header)]
     lines += [_line(row) for row in (cells.rows if rows is None else rows)]
@@ -99,27 +98,21 @@ def _line(row: Sequence[str]) -> str:
 
 
 VERSION = 6
-"""Raised whenever a reader extracts something else than before."""
-
-
-def content_digest(file: Path) -> str:
-    """What tells the bytes of a file apart."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()[:32]
+"""Version of the readers. Increase it when a reader extracts different text."""
 
 
 def content_key(file: Path, ending: str) -> str:
-    """What identifies a file's text: its bytes, its format and the version of the readers."""
-    return f"{content_digest(file)}{ending}-{VERSION}"
+    """Return the cache key of a file's text: the digest of its bytes, its format and the version of the readers."""
+    return f"{file_sha256(file)[:32]}{ending}-{VERSION}"
 
 
 def digest_of(key: str) -> str:
-    """The digest of the bytes in what identifies a file's text."""
+    """Return the digest of the file's bytes from a cache key."""
     return key[:32]
 
 
 class ExtractedCache:
-    """One JSON file per content, under its digest; what was not used by a build is dropped at its end."""
+    """Cache with one JSON file per content, named by digest. A build deletes the files it did not use."""
 
     def __init__(self, folder: Path) -> None:
         refuse_link(folder)
@@ -127,12 +120,12 @@ class ExtractedCache:
         self._used: set[str] = set()
 
     def has(self, key: str) -> bool:
-        """Whether a content was read before."""
+        """Return whether the cache contains a text, and mark it as used."""
         self._used.add(self._name(key))
         return (self.folder / self._name(key)).exists()
 
     def get(self, key: str) -> Extracted | None:
-        """The text of a content read before; None where there is none, or none that can be read."""
+        """Return a cached text, or None if it is missing or unreadable."""
         self._used.add(self._name(key))
         try:
             content = unsealed_text((self.folder / self._name(key)).read_bytes())
@@ -141,13 +134,13 @@ class ExtractedCache:
             return None
 
     def put(self, key: str, content: bytes) -> None:
-        """Keep a text as JSON; written beside and renamed, so that a kill leaves no half file."""
+        """Store a text as JSON. The write is atomic."""
         self._used.add(self._name(key))
         self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(self.folder / self._name(key), sealed_text(content))
 
     def drop_unused(self) -> None:
-        """Forget contents that no file has any more; files of other names are not ours."""
+        """Delete cached texts that no file has used. Leave files with other names alone."""
         for file in self.folder.glob("*.json"):
             if KEPT_TEXT.fullmatch(file.name) and file.name not in self._used:
                 file.unlink(missing_ok=True)
@@ -157,20 +150,16 @@ class ExtractedCache:
 
 
 def to_json(extracted: Extracted) -> bytes:
-    """The one form in which texts are kept and handed from one process to another."""
-    return json.dumps(asdict(extracted)).encode("ascii")  # text may hold halves of pairs, which UTF-8 cannot write
+    """Serialize a text for the cache and for other processes."""
+    return json.dumps(asdict(extracted)).encode("ascii")  # UTF-8 cannot encode lone surrogates
 
 
 def from_json(content: bytes) -> Extracted:
-    """What `to_json` wrote."""
+    """Parse the output of `to_json`."""
     raw = json.loads(content)
-    blocks = tuple(_block(block) for block in raw["blocks"])
+    blocks = tuple(Block(**{**block, "cells": _cells(block["cells"])}) for block in raw["blocks"])
     lines, labels = tuple(TextLine(**line) for line in raw["lines"]), tuple(raw["labels"])
     return Extracted(raw["title"], raw["text"], blocks, raw["pages"], tuple(raw["notes"]), lines, labels)
-
-
-def _block(raw: dict[str, Any]) -> Block:
-    return Block(**{**raw, "cells": _cells(raw["cells"])})
 
 
 def _cells(raw: dict[str, Any] | None) -> Cells | None:

@@ -1,8 +1,7 @@
-"""The files that a base was built from, found again and checked by content.
+"""Find the source files of a base again and check their content.
 
-A base names its files relative to where they lay, with a digest of their bytes, and never says where that was: it may
-come from a stranger, and no path that a stranger names is opened. Where a base was built from is remembered among the
-files of the user who built it.
+A base stores relative file names and digests, but no absolute paths. It may come from an untrusted person, and Clew
+must not open paths that such a person chose. The source folders are stored in the cache of the user who built the base.
 """
 
 from __future__ import annotations
@@ -14,42 +13,41 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ValidationError
 
-from clew.core.disk import write_whole
+from clew.core.disk import file_sha256, write_whole
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_json
-from clew.documents.extracted import content_digest
 from clew.models.settings import Settings
 from clew.store.graph.visibility import Rules
 
 REMEMBERED = "built_from.json"
-"""In the user's cache: folder of a base → what it was built from."""
-MOST_REMEMBERED = 500
-"""Bases; those built longest ago are forgotten."""
+"""File in the user's cache with the sources of each base."""
+MAX_REMEMBERED = 500
+"""Maximum number of bases. The oldest entries are deleted."""
 
 
 class _Note(BaseModel):
-    """The sources of a base, and the rules that say which groups may see them."""
+    """The sources of a base, and its visibility rules by file pattern."""
 
     paths: list[str]
     visible: dict[str, list[str]] = {}
 
 
 def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = None) -> None:
-    """Note for this user what a base was built from and who may see what; failing to note it fails nothing."""
+    """Store the sources and visibility rules of a base for this user. Ignore errors."""
     with suppress(OSError, InputError):
         file = _remembered_file()
-        known = _read(file)
-        own = str(base.resolve())
-        known.pop(own, None)
+        notes = _read(file)
+        key = str(base.resolve())
+        notes.pop(key, None)
         visible = {pattern: list(groups) for pattern, groups in (rules or {}).items()}
-        known[own] = _Note(paths=[str(path.resolve()) for path in paths], visible=visible)
+        notes[key] = _Note(paths=[str(path.resolve()) for path in paths], visible=visible)
         file.parent.mkdir(parents=True, exist_ok=True)
-        newest = {base: note.model_dump() for base, note in [*known.items()][-MOST_REMEMBERED:]}
+        newest = {base: note.model_dump() for base, note in [*notes.items()][-MAX_REMEMBERED:]}
         write_whole(file, json.dumps(newest, indent=1).encode())
 
 
 def remembered_sources(base: Path) -> list[Path]:
-    """What this user built a base from, where that is known."""
+    """Return the paths this user built a base from, if known."""
     with suppress(OSError, InputError):
         if note := _read(_remembered_file()).get(str(base.resolve())):
             return [Path(path) for path in note.paths]
@@ -57,7 +55,7 @@ def remembered_sources(base: Path) -> list[Path]:
 
 
 def remembered_rules(base: Path) -> Rules:
-    """Return the rules by which this user built a base from documents, if that is known."""
+    """Return the visibility rules this user built a base with, if known."""
     with suppress(OSError, InputError):
         if note := _read(_remembered_file()).get(str(base.resolve())):
             return note.visible
@@ -65,32 +63,32 @@ def remembered_rules(base: Path) -> Rules:
 
 
 def find_original(base: Path, name: str, digest: str | None, files: Path | None = None) -> Path:
-    """The file of a base, unchanged since it was read: in `files`, or where it was built from, or in this folder."""
+    """Return the unchanged source file of a base: from `files`, or from the source folders or the current folder."""
     if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\0" in name:
-        raise SourceError(f"the base names {name!r}, which is no file below a folder: do not use it")
+        raise SourceError(f"the base names {name!r}, which is not a relative path: do not use this base")
     if not digest:
-        raise InputError(f"the base does not say what was in {name}: build it again with this version")
-    places = [files] if files is not None else [*remembered_sources(base), Path.cwd()]
-    there = list(dict.fromkeys(file for place in places for file in _candidates(place, name)))
-    for file in there:
-        if content_digest(file) == digest:
+        raise InputError(f"the base has no digest of {name}: build it again with this version")
+    folders = [files] if files is not None else [*remembered_sources(base), Path.cwd()]
+    candidates = list(dict.fromkeys(file for folder in folders for file in _candidates(folder, name)))
+    for file in candidates:
+        if file_sha256(file)[:32] == digest:
             return file
-    if there:
-        raise InputError(f"{name} has changed since the base was built from it: build it again")
+    if candidates:
+        raise InputError(f"{name} has changed since the base was built: build it again")
     if files is not None:
-        raise NotFoundError(f"{name} is not in the folder that was named for it")
-    looked = ", ".join(map(str, dict.fromkeys(places)))
-    raise NotFoundError(f"{name} is not in {looked}: name its folder (--files FOLDER)")
+        raise NotFoundError(f"{name} is not in the given folder")
+    searched = ", ".join(map(str, dict.fromkeys(folders)))
+    raise NotFoundError(f"{name} is not in {searched}: name its folder (--files FOLDER)")
 
 
-def _candidates(place: Path, name: str) -> Iterator[Path]:
-    """The files that a name may mean in a folder, or the file that was given itself; a link leads nowhere else."""
-    if place.is_file():
-        if name in (place.name, f"{place.name}/{place.name}"):
-            yield place
+def _candidates(path: Path, name: str) -> Iterator[Path]:
+    """Yield the files that a name may refer to. `path` is a folder or a source file. Skip links out of the folder."""
+    if path.is_file():
+        if name in (path.name, f"{path.name}/{path.name}"):
+            yield path
         return
-    root = place.resolve()
-    for relative in (name, name.removeprefix(f"{place.name}/")):  # so called where two sources hold the same name
+    root = path.resolve()
+    for relative in (name, name.removeprefix(f"{path.name}/")):  # the prefix tells sources with equal names apart
         file = (root / relative).resolve()
         if file.is_file() and file.is_relative_to(root):
             yield file
@@ -101,7 +99,7 @@ def _remembered_file() -> Path:
 
 
 def _read(file: Path) -> dict[str, _Note]:
-    """Read the notes. Earlier versions noted a list of paths alone."""
+    """Read the notes. Earlier versions stored only a list of paths."""
     try:
         raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, ValueError):

@@ -1,4 +1,4 @@
-"""From the blocks of a file to passages, sections, pages and tables: spans that never cross a page or a section."""
+"""Split the blocks of a file into passages, sections, pages and tables. No span crosses a page or a section."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from clew.documents.extracted import Block, Cells, Extracted, TextLine, markdown
 from clew.documents.formats.pdf_blocks import CAPTION, LONGEST_CAPTION
 
 PASSAGE_LENGTH = 600
-"""Characters a passage holds at most, unless a sentence is longer; 0 means one sentence each, as in the paper."""
+"""Maximum characters of a passage, unless a sentence is longer. 0 means one sentence each, as in the paper."""
 LONGEST_LABEL = 60
-"""Characters of a line that may stand as a label above a paragraph."""
+"""Maximum length of a label line above a paragraph, in characters."""
 TABLE_LENGTH = 3000
-"""Characters of Markdown above which a table is cut into runs of rows, each under the header."""
+"""Maximum length of a table in Markdown characters. Longer tables are split into runs of rows, each with the header."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and its place; `parent` is the position of the section it belongs to."""
+    """A heading and its position. `parent` is the index of the enclosing section."""
 
     heading: str
     level: int
@@ -30,12 +30,12 @@ class Section:
 
 
 PrintedLine = tuple[tuple[int, int], tuple[float, float, float, float]]
-"""The characters of a passage that stand on one line, and its box on the page."""
+"""The characters of a passage on one line, and the line's box on the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextPassage:
-    """A span of a file's text; `table` is the position of the table whose rows it holds, where it holds rows."""
+    """A span of a file's text. `table` is the index of its table if it contains table rows."""
 
     text: str
     start: int
@@ -48,7 +48,7 @@ class TextPassage:
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table: whole where it is short, caption and header alone where its rows are passages."""
+    """A table: complete if it is short, otherwise only caption and header, with the rows in passages."""
 
     text: str
     caption: str
@@ -61,14 +61,14 @@ class TextTable:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A file cut into pieces, each kind in reading order."""
+    """The sections, passages and tables of a file, each in reading order."""
 
     sections: tuple[Section, ...]
     passages: tuple[TextPassage, ...]
     tables: tuple[TextTable, ...]
 
     def headings(self, section: int | None) -> tuple[str, ...]:
-        """The heading of a section and those above it, outermost first."""
+        """Return the heading of a section and its ancestors, outermost first."""
         found: list[str] = []
         while section is not None:
             found.append(self.sections[section].heading)
@@ -77,7 +77,7 @@ class Outline:
 
 
 def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
-    """Cut a file into sections, passages of about `length` characters, and tables."""
+    """Split a file into sections, passages of about `length` characters, and tables."""
     sections: list[Section] = []
     passages: list[TextPassage] = []
     tables: list[TextTable] = []
@@ -89,7 +89,7 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
         waiting.clear()
 
     for block in with_captions(extracted.text, extracted.blocks):
-        if block.kind == "contents":  # a table of contents repeats headings and answers nothing
+        if block.kind == "contents":  # repeats headings and answers no question
             continue
         if block.kind == "paragraph":
             if waiting and block.page != waiting[-1].page:
@@ -114,21 +114,21 @@ def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
 
 
 def with_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, a paragraph such as "Table 2. Fees" right before or else right after a table made its caption."""
-    kept: list[Block] = []
-    waiting: Block | None = None  # a caption that no table has followed yet
+    """Use a paragraph such as "Table 2. Fees" directly before or else after a table as its caption."""
+    result: list[Block] = []
+    waiting: Block | None = None  # a caption without a table so far
     for block in blocks:
-        last = kept[-1] if kept else None
+        last = result[-1] if result else None
         if block.cells is not None and not block.cells.caption and waiting is not None and waiting is last:
-            kept[-1] = _captioned(text, block, waiting)
+            result[-1] = _captioned(text, block, waiting)
             waiting = None
             continue
         waiting = block if _is_caption(text, block) else None
         if waiting is None or last is None or last.cells is None or last.cells.caption or last.page != block.page:
-            kept.append(block)
+            result.append(block)
         else:
-            kept[-1], waiting = _captioned(text, last, block), None
-    return kept
+            result[-1], waiting = _captioned(text, last, block), None
+    return result
 
 
 def _is_caption(text: str, block: Block) -> bool:
@@ -151,7 +151,7 @@ class _Printed:
         self._starts = [line.start for line in self._lines]
 
     def within(self, span: TextPassage | TextTable) -> tuple[PrintedLine, ...]:
-        """Those on its page, the characters counted from its start; lines are short, so few are looked at."""
+        """Return the printed lines on the span's page. Characters count from the span's start."""
         first = max(0, bisect_left(self._starts, span.start) - 1)
         found = []
         for line in self._lines[first : bisect_left(self._starts, span.end)]:
@@ -164,30 +164,30 @@ class _Printed:
 
 def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
     heading = text[block.start : block.end].strip().strip("#").strip()
-    parent = next((place for place in reversed(range(len(before))) if before[place].level < block.level), None)
+    parent = next((i for i in reversed(range(len(before))) if before[i].level < block.level), None)
     return Section(" ".join(heading.split()), block.level, block.start, block.page, parent)
 
 
 def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
-    """Whole sentences until the length is reached; paragraphs are kept together where they fit."""
+    """Yield passages of whole sentences up to the length. Paragraphs stay together if they fit."""
     spans: list[tuple[int, int]] = []
-    opening: list[int] = []  # of each sentence, the place of the first one of its paragraph
+    opening: list[int] = []  # index of the first sentence of each sentence's paragraph
     for block in blocks:
-        begun = len(spans)
+        start = len(spans)
         for span in sentence_spans(text, block.start, block.end):
             spans += _cut(text, *span, max(2 * length, 1200))
-        opening += [begun] * (len(spans) - begun)
+        opening += [start] * (len(spans) - start)
     first = 0
-    for place in range(1, len(spans)):
-        if spans[place][1] - spans[first][0] <= length:
+    for index in range(1, len(spans)):
+        if spans[index][1] - spans[first][0] <= length:
             continue
-        cut = place
-        while cut > max(first, place - 2) and length and _announces(text, spans[cut - 1], spans[cut]):
+        cut = index
+        while cut > max(first, index - 2) and length and _announces(text, spans[cut - 1], spans[cut]):
             cut -= 1
-        if first < opening[cut] and cut < place and spans[place][1] - spans[opening[cut]][0] <= length:
-            cut = opening[cut]  # the whole paragraph that announces it
-        if cut == first and spans[place - 1][1] - spans[first][0] > length:
-            cut = place  # what is announced may be one sentence too long, no more
+        if first < opening[cut] and cut < index and spans[index][1] - spans[opening[cut]][0] <= length:
+            cut = opening[cut]  # the whole paragraph before it
+        if cut == first and spans[index - 1][1] - spans[first][0] > length:
+            cut = index  # exceed the length by one sentence at most
         if cut > first:
             begin, last = spans[first][0], spans[cut - 1][1]
             yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
@@ -198,14 +198,14 @@ def _passages(text: str, blocks: Sequence[Block], section: int | None, length: i
 
 
 def _announces(text: str, span: tuple[int, int], following: tuple[int, int]) -> bool:
-    """Whether a sentence belongs before the next one: it ends in a colon, or is a label above a sentence."""
+    """Return whether a sentence introduces the next: it ends in a colon, or is a label above a sentence."""
     last, gap = text[span[1] - 1], text[span[1] : following[0]]
     label = span[1] - span[0] <= LONGEST_LABEL and last.isalnum() and gap.count("\n") > 1
     return last == ":" or (label and text[following[1] - 1] in ".!?")
 
 
 def _cut(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
-    """A sentence without end, such as a page of code, is cut at white space."""
+    """Split an overlong sentence, such as a page of code, at white space."""
     while end - start > longest:
         space = max(text.rfind(mark, start + longest // 2, start + longest) for mark in "\n ;,")
         stop = space if space > start else start + longest
@@ -236,19 +236,19 @@ def _table(
 
 
 def _row_runs(cells: Cells) -> Iterator[tuple[int, int]]:
-    """Runs of rows whose Markdown is about as long as a passage may be for a table."""
+    """Yield runs of rows of about half of TABLE_LENGTH in Markdown."""
     first, size = 0, 0
-    for place, row in enumerate(cells.rows):
+    for index, row in enumerate(cells.rows):
         width = sum(map(len, row)) + 3 * len(row)
-        if place > first and size + width > TABLE_LENGTH // 2:
-            yield (first, place)
-            first, size = place, 0
+        if index > first and size + width > TABLE_LENGTH // 2:
+            yield (first, index)
+            first, size = index, 0
         size += width
     yield (first, len(cells.rows))
 
 
 def _row_lines(text: str, block: Block, rows: int) -> list[tuple[int, int]]:
-    """The line of each row in the text; none where rows and lines do not match."""
+    """Return the span of each row in the text. Empty if rows and lines do not match."""
     spans, start = [], block.start
     for line in text[block.start : block.end].split("\n"):
         if "|" in line:

@@ -1,4 +1,4 @@
-"""Files read by several processes, each within a limit of time and memory."""
+"""Read files in several processes, with limits on time and memory."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from clew.documents.reading import LENGTH
 MODULE = "clew.documents.reading"
 SECONDS = 120
 SECONDS_PER_MEGABYTE = 30
-"""How long one file may take: many pages take long, and none takes forever."""
+"""Time limit per file, and per megabyte of the file."""
 TOO_LONG = "the file took too long to read: {seconds:.0f} seconds"
 Replies = SimpleQueue[tuple[int, bytes]]
 DIED = "the file could not be read: the process that read it ended"
 
 
 def seconds_for(size: int) -> float:
-    """How long a file of so many bytes may take."""
+    """Return the time limit for a file of `size` bytes."""
     return SECONDS + SECONDS_PER_MEGABYTE * size / 1_000_000
 
 
 class ReadingProcesses:
-    """Reads files while it is open; at its end nothing is left running, whatever happened."""
+    """Reads files while it is open. All processes end when it is closed."""
 
     def __init__(self, files: Sequence[Path], jobs: int, keep: Callable[[int, bytes], None]) -> None:
-        """`keep` is given the place of each file and the reply about it, in the thread that waits."""
+        """Prepare the processes. `keep` gets the index of each file and its reply, in the waiting thread."""
         self._keep = keep
         self._replies: Replies = SimpleQueue()
         waiting: SimpleQueue[int] = SimpleQueue()
-        for place in range(len(files)):
-            waiting.put(place)
+        for index in range(len(files)):
+            waiting.put(index)
         self._processes = [_Process(files, waiting, self._replies) for _ in range(min(jobs, len(files)))]
 
     def __enter__(self) -> Self:
@@ -54,18 +54,18 @@ class ReadingProcesses:
         return self
 
     def wait(self) -> None:
-        """Until one more file has been read."""
+        """Wait until one more file has been read."""
         self._keep(*self._replies.get())
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes:
             process.stop()
-        while not self._replies.empty():  # read, though nobody has waited for it yet
+        while not self._replies.empty():  # replies that have not been waited for
             self._keep(*self._replies.get())
 
 
 class ReadingWorkers:
-    """The same by workers, each with a process of its own under the same limits."""
+    """Reads files with workers, each in a subprocess with the same limits."""
 
     def __init__(self, files: Sequence[Path], workers: Workers, keep: Callable[[int, bytes], None]) -> None:
         self._keep = keep
@@ -75,7 +75,7 @@ class ReadingWorkers:
         return self
 
     def wait(self) -> None:
-        """Until one more file has been read."""
+        """Wait until one more file has been read."""
         self._keep(*next(self._replies))
 
     def __exit__(self, *_: object) -> None:
@@ -84,22 +84,22 @@ class ReadingWorkers:
 
 @dataclass(frozen=True)
 class ReadFiles:
-    """What workers are sent to read files."""
+    """Task that workers receive to read files."""
 
     def open(self) -> Callable[[Path], bytes]:
-        """A file to the reply about it."""
+        """Return a function that reads a file in a subprocess and returns the reply."""
         process = _Process((), SimpleQueue(), SimpleQueue())
 
         def read(file: Path) -> bytes:
             if not file.exists():
-                raise NotFoundError(f"the worker on {gethostname()} sees no {file}: workers need the same folders")
+                raise NotFoundError(f"the worker on {gethostname()} cannot see {file}: workers need the same folders")
             return process.read(file)
 
         return read
 
 
 class _Process(Thread):
-    """Feeds one process; starts a new one where it had to be ended."""
+    """Thread that feeds one process, and restarts it if it had to be ended."""
 
     def __init__(self, files: Sequence[Path], waiting: SimpleQueue[int], replies: Replies) -> None:
         super().__init__(daemon=True)
@@ -109,26 +109,26 @@ class _Process(Thread):
         self._stopped = False
 
     def run(self) -> None:
-        """Take files until there are none."""
+        """Read files until the queue is empty."""
         while not self._stopped:
             try:
-                place = self._waiting.get_nowait()
+                index = self._waiting.get_nowait()
             except Empty:
                 break
-            reply = self.read(self._files[place])
+            reply = self.read(self._files[index])
             if not self._stopped:
-                self._replies.put((place, reply))
+                self._replies.put((index, reply))
         self._end()
 
     def stop(self) -> None:
-        """End the process at once."""
+        """End the process immediately."""
         self._stopped = True
         self._end()
         if self.ident is not None:
             self.join()
 
     def read(self, file: Path) -> bytes:
-        """What the process has to say about a file, or why it says nothing."""
+        """Return the process's reply for a file, or an error."""
         try:
             return self._read(file)
         except OSError as error:
@@ -155,7 +155,7 @@ class _Process(Thread):
             length = process.stdout.read(LENGTH)
             reply = process.stdout.read(int.from_bytes(length, "big"))
             complete = len(length) == LENGTH and len(reply) == int.from_bytes(length, "big")
-        except (BrokenPipeError, ValueError):  # ended, or closed by `stop` while it was read
+        except (BrokenPipeError, ValueError):  # the process ended, or `stop` closed it
             complete = False
         finally:
             timer.cancel()

@@ -1,7 +1,7 @@
-"""One file to its text, or the reason why there is none.
+"""Read the text of one file, or the reason for a failure.
 
-`python -m clew.documents.reading` is the process that reads files one by one. Each line it is given is a JSON list of
-a path and a limit in seconds. Its reply is the length of a JSON text in eight bytes, then that text.
+`python -m clew.documents.reading` reads files one by one. Each input line is a JSON list of a path and a time limit in
+seconds. Each reply is the length of a JSON text in eight bytes, followed by the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from clew.documents.formats import format_of, read_document
 
 
 def check_file(file: Path, most_megabytes: int) -> None:
-    """Raise for a file that need not be opened to know that it cannot be used."""
+    """Raise SourceError for a file that is unusable by size or format."""
     try:
         size = file.stat().st_size
     except OSError as error:
@@ -26,13 +26,13 @@ def check_file(file: Path, most_megabytes: int) -> None:
     if size == 0:
         raise SourceError("the file is empty", file=file)
     if size > most_megabytes * 1_000_000:
-        raise SourceError(f"the file has {size // 1_000_000} MB, more than {most_megabytes}", file=file)
+        raise SourceError(f"the file has {size // 1_000_000} MB, more than the limit of {most_megabytes} MB", file=file)
     if not format_of(file):
-        raise SourceError(f"no reader for files that end in {file.suffix or 'nothing'!r} and are no text", file=file)
+        raise SourceError(f"unsupported format {file.suffix or file.name!r}, and not a text file", file=file)
 
 
 def read_file(file: Path) -> Extracted:
-    """The text of a file; every way to fail is a SourceError."""
+    """Read the text of a file. Raise SourceError for any failure."""
     try:
         extracted = read_document(file)
     except MissingExtraError as error:
@@ -40,29 +40,29 @@ def read_file(file: Path) -> Extracted:
     except OSError as error:
         raise SourceError(f"the file cannot be opened: {error.strerror or error}", file=file) from error
     except MemoryError as error:
-        raise SourceError("the file needs more memory than one file may take", file=file) from error
+        raise SourceError("the file exceeds the memory limit", file=file) from error
     except RecursionError as error:
-        raise SourceError("the file is damaged: it nests too deep", file=file) from error
+        raise SourceError("the file is damaged: it is nested too deeply", file=file) from error
     if not any(block.start < block.end for block in extracted.blocks):
-        raise SourceError("the file holds no text", file=file)
+        raise SourceError("the file contains no text", file=file)
     return extracted
 
 
 def reason(error: SourceError, file: Path) -> str:
-    """Why a file was left out, without its own name before it."""
+    """Return the message of an error without the file name."""
     return str(error).removeprefix(f"{file}: ")
 
 
 MEMORY = 4 << 30
-"""Bytes of address space that reading may take."""
+"""Maximum address space of the process, in bytes."""
 LENGTH = 8
 
 
 def main() -> None:
-    """Read until there is nothing more to read, or nobody listens."""
+    """Read files until the input ends or the output is closed."""
     limit_memory(MEMORY)
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get among the replies
+    os.dup2(2, 1)  # keep the output of libraries out of the replies
     for line in sys.stdin.buffer:
         path, seconds = json.loads(line)
         limit_seconds(int(seconds) + 5)
@@ -75,13 +75,13 @@ def main() -> None:
 
 
 def replied(file: Path) -> bytes:
-    """What was extracted, or why nothing was, as JSON."""
+    """Read a file and return the text or an error as JSON."""
     try:
         return to_json(read_file(file))
     except SourceError as error:
         return json.dumps({"error": reason(error, file)}).encode()
     except MemoryError:
-        return json.dumps({"error": "the file needs more memory than one file may take"}).encode()
+        return json.dumps({"error": "the file exceeds the memory limit"}).encode()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A damaged base restored: what follows from its data is computed anew, its data come from the files it was built from.
+"""Restore a damaged base: recompute derived data, and read lost data from the source files again.
 
-the graph inwards, the indexes    from nodes.arrow, edges.arrow, types.npy and the graph outwards
-the vectors                       from the texts, by the embedder of the base
-the texts of documents            removed: the next build reads those files anew
-nodes and edges                   from the documents, where this user built the base from them
+incoming edges, indexes    from nodes.arrow, edges.arrow, types.npy and the outgoing edges
+vectors                    from the texts, with the embedder of the base
+texts of documents         removed, and read again by the next build
+nodes and edges            from the documents, if this user built the base from them
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from clew.store.index.disk_vectors import vector_problems
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What was wrong, what was done about it, and what is left to do."""
+    """The problems of a base, the repairs made, and the remaining steps."""
 
     folder: Path
     problems: tuple[str, ...]
@@ -45,12 +45,12 @@ class RepairReport:
 
 
 def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
-    """Restore a base; raises where its data are damaged and nothing says what it was built from."""
+    """Restore a base. Raise CorruptError if its data are damaged and its sources are unknown."""
     say("checking")
     problems = check(folder)
     sweep(folder)
     if not problems and not vectors_are_behind(folder):
-        with suppress(OSError):  # where nothing may be written, nothing was left by a kill
+        with suppress(OSError):  # a read-only folder has no leftovers of a killed build
             forget_rows(folder)
         return RepairReport(folder, (), ())
     done: list[str] = []
@@ -60,11 +60,11 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
         done.append(_restored_graph(folder, say))
     if folder / CONFIRMED in altered_texts(folder):
         kept, lost = repair_confirmed(folder)
-        done.append(f"{CONFIRMED}: kept {kept:,} confirmed answers, lost {lost:,}; check them")
+        done.append(f"{CONFIRMED}: kept {kept:,} confirmed answers, lost {lost:,}: check them")
     with locked(folder):
         for text in altered_texts(folder):
             text.unlink()
-            done.append(f"{text.name} was removed: {remedy_for(text)}")
+            done.append(f"removed {text.name}: {remedy_for(text)}")
         say("vectors")
         done += _restored_vectors(folder, notes)
     left = check(folder)
@@ -85,7 +85,7 @@ def _opens(folder: Path) -> bool:
 
 
 def _restored_graph(folder: Path, say: Say) -> str:
-    """Write the generation anew: from its own data, or else from the documents."""
+    """Write a new generation from the base's own data, or else from the documents."""
     try:
         with locked(folder):
             manifest = read_manifest(folder)
@@ -93,17 +93,17 @@ def _restored_graph(folder: Path, say: Say) -> str:
             tables, edits = kb.to_tables(), SchemaEdits.from_json(manifest.facts.get("edits"))
             kb.release()
             write_base(tables, folder, edits, skip_bad=False, say=say, lenient=True)
-        return "the graph and the indexes were computed from the data"
+        return "recomputed the graph and the indexes from the data"
     except CorruptError as damage:
         sources = remembered_sources(folder)
         if not sources or not all(source.exists() for source in sources):
-            raise CorruptError(f"{damage} Its data cannot be restored: build it again from its sources") from damage
+            raise CorruptError(f"{damage} Its data cannot be restored: build it from its sources again") from damage
     build_documents(sources, folder, say=say)
-    return f"built anew from {', '.join(map(str, sources))}, with the options that `clew build` has by itself"
+    return f"built again from {', '.join(map(str, sources))}, with the default options of `clew build`"
 
 
 def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
-    """Compute anew the vectors that were altered, and those that a restored generation has no rows for."""
+    """Recompute vectors that were altered, and vectors that a restored generation lacks."""
     kb = ArrayKnowledgeBase.open(folder)
     kinds = [relations for relations in (False, True) if have_all_vectors(kb, relations=relations)]
     damaged = vector_problems(vector_folder(folder))
@@ -115,14 +115,14 @@ def _restored_vectors(folder: Path, notes: list[str]) -> list[str]:
         if damaged:
             discard_vectors(folder)
         notes.append(str(unknown))
-        return ["the vectors were removed"] if damaged else []
+        return ["removed the vectors"] if damaged else []
     if damaged:
         discard_vectors(folder)
     if not kinds:
-        return ["the vectors were removed: they are computed when they are needed"] if damaged else []
+        return ["removed the vectors: they are computed when needed"] if damaged else []
     try:
         count = embed_documents(kb, spec, kinds)
     except ModelError as failure:
-        notes.append(f"the vectors are missing ({failure}): `clew embed {folder}` computes them")
+        notes.append(f"the vectors are missing ({failure}): run `clew embed {folder}`")
         return []
-    return [f"{count:,} vectors were computed by {spec}"]
+    return [f"computed {count:,} vectors with {spec}"]

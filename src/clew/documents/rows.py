@@ -1,4 +1,4 @@
-"""Outlined files, or a corpus of titled texts, as node and edge rows; keys sort in reading order."""
+"""Node and edge rows of split files, or of a corpus of titled texts. Keys sort in reading order."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from clew.store.graph.tables import Piece, Tables
 
 @dataclass(frozen=True, slots=True)
 class DocumentOptions:
-    """Length of passages, kinds of edges, limits, and where extracted texts are kept between builds."""
+    """Passage length, kinds of edges, limits, and the cache folder for extracted texts."""
 
     passage_length: int = PASSAGE_LENGTH
     edges: EdgeOptions = field(default_factory=EdgeOptions)
     most_megabytes: int = 200
-    """Larger files are reported and left out."""
+    """Maximum file size. Larger files are reported and skipped."""
     cache: Path | None = None
-    """A folder for the texts of files already read; None reads every file anew."""
+    """Folder for texts of files read earlier. None reads every file again."""
     entities: Path | None = None
-    """A knowledge base whose nodes the passages may mention."""
+    """Knowledge base whose nodes the passages may mention."""
     visible: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Pattern of files → the groups that may see them; everybody may see the others."""
+    """Groups that may see the files of a pattern. All other files are public."""
     follow_links: bool = False
-    """Read what links lead to outside of the given folders. Without it they are skipped and listed."""
+    """Follow links out of the given folders. Without it they are skipped and listed."""
 
 
 STRING = pa.large_string()
@@ -58,37 +58,38 @@ NODES = pa.schema(
         ("digest", STRING),
     ]
 )
-"""`section` holds the headings above; `label` what a page is called; `lines` where text is printed, see `placed`;
-`digest` of a document tells the bytes that were read, see `originals`."""
+"""`section` has the headings above, `label` the printed page number, `lines` the positions of the text (see `placed`),
+and `digest` identifies the content of a document (see `originals`).
+"""
 HEADINGS = " › "
-"""What stands between a heading and the next below it."""
+"""Separator between a heading and its subheading."""
 TABLE_NUMBER = re.compile(r"\s*\w+\.?\s+([A-Z]?\d+|[IVXLC]+)\b")
 
 
 @dataclass(frozen=True, slots=True)
 class OutlinedFile:
-    """A file by its name, with its title, its number of pages and its pieces."""
+    """A file with its name, title, number of pages and parts."""
 
     name: str
     title: str
     pages: int
     outline: Outline
     labels: tuple[str, ...] = ()
-    """What its pages are called, where not 1, 2, 3."""
+    """Page labels, if they are not 1, 2, 3."""
     digest: str | None = None
-    """What tells its bytes apart."""
+    """Digest of the file's bytes."""
 
 
 @dataclass
 class _Rows:
-    """Collects nodes and edges, and the passages among them that edges may join."""
+    """Collects nodes and edges, and the passages that edges may connect."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     edges: list[tuple[str, str, str]] = field(default_factory=list)
     passages: list[int] = field(default_factory=list)
-    """Positions of the nodes that are read and cited: passages and tables."""
+    """Indexes of the nodes that are cited: passages and tables."""
     documents: list[int] = field(default_factory=list)
-    """The number of each one's document."""
+    """Document number of each cited node."""
 
     def add(self, key: str, kind: str, name: str, file: str, **values: Any) -> str:
         self.nodes.append({"key": key, "type": kind, "name": name, "file": file, "text": "", **values})
@@ -112,7 +113,7 @@ def document_tables(
     say: Callable[[str], None],
     embedder: Embedder | None,
 ) -> tuple[Tables, SchemaEdits]:
-    """All files as one set of tables, with the edges between passages."""
+    """Build the tables of all files, with the edges between passages."""
     rows = _Rows()
     for number, file in enumerate(files):
         _add_file(rows, file, number)
@@ -130,7 +131,7 @@ def document_tables(
             *((file.title, first_document + number) for number, file in enumerate(files)),
             *subjects(titles, texts),
         ],
-        owners=[(place, first_document + document) for place, document in enumerate(rows.documents)],
+        owners=[(index, first_document + document) for index, document in enumerate(rows.documents)],
         options=options.edges,
         embedder=embedder,
         say=say,
@@ -154,7 +155,7 @@ TYPES = {
     "passage": TypeEdit(show=[], description="some sentences of a file"),
     "table": TypeEdit(show=[], description="a table of a file, in Markdown"),
 }
-"""Where a node stands is stored, and left out of its document: numbers of pages must not match numbers in questions."""
+"""Positions are stored but not indexed: page numbers must not match numbers in questions."""
 
 
 def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
@@ -214,7 +215,7 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
 
 
 def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, section: int | None) -> None:
-    """Under its document, its page and its section."""
+    """Connect a passage or table with its document, its page and its section."""
     rows.join(file, relation, key)
     if page is not None:
         rows.join(page_key(file, page), relation, key)
@@ -223,12 +224,12 @@ def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, se
 
 
 def placed(lines: Sequence[PrintedLine]) -> str | None:
-    """Lines as one short text, so that a node can keep them: each `start,end,left,top,right,bottom`."""
+    """Serialize lines for a node attribute: `start,end,left,top,right,bottom` each, separated by semicolons."""
     return ";".join(",".join(f"{value:g}" for value in (*span, *box)) for span, box in lines) or None
 
 
 def page_key(file: str, page: int) -> str:
-    """The key of a page."""
+    """Return the key of a page."""
     return f"{file}#page={page:05d}"
 
 
@@ -241,34 +242,34 @@ def _table_key(file: str, place: int) -> str:
 
 
 class TitledText(Protocol):
-    """A text with a title and a key of its own."""
+    """A text with a title and a unique key."""
 
     @property
     def key(self) -> str:
-        """Unique in the corpus."""
+        """Unique key in the corpus."""
         ...
 
     @property
     def title(self) -> str:
-        """What the text is about, or nothing usable."""
+        """Subject of the text. May be empty or unusable."""
         ...
 
     @property
     def text(self) -> str:
-        """The text itself."""
+        """The text."""
         ...
 
 
 def corpus_tables(
     texts: Sequence[TitledText], edges: EdgeOptions | None = None, embedder: Embedder | None = None
 ) -> Tables:
-    """Each text is a passage named by its title; `embedder` is needed for knn edges alone."""
+    """Build tables with one passage per text, named by its title. Only knn edges need an `embedder`."""
     keys = pa.array([text.key for text in texts], STRING)
     names = [text.title or text.key for text in texts]
     titles = [(text.title, place) for place, text in enumerate(texts)]
     called = subjects([text.title for text in texts], [text.text for text in texts])
     aliases: list[list[str]] = [[] for _ in texts]
-    for name, place in called:  # what a text is about where its title does not say it
+    for name, place in called:  # subjects of texts whose title does not contain them
         aliases[place].append(name)
     nodes = pa.table(
         {

@@ -1,1 +1,1 @@
-"""Measuring and learning: data sets, evaluation, benchmarks made from a base, training."""
+"""Data sets, evaluation, benchmarks generated from a base, and training."""

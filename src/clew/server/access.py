@@ -1,4 +1,4 @@
-"""Who may do what with which base; tokens of the command line or of a file, compared by digest in constant time."""
+"""Permissions per base. Tokens of the command line or of a file are compared by digest in constant time."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from clew.core.disk import refuse_readable
 from clew.core.texts import read_toml
 
 Role = Literal["reader", "editor", "admin"]
-"""Ask and look around; change documents, too; say who else may, too."""
+"""Readers ask and explore, editors also change documents, admins also manage permissions."""
 ROLES: tuple[Role, ...] = get_args(Role)
 EVERY_BASE = "*"
-"""Stands for all bases of a server; its admin is the admin of the server."""
+"""Name for all bases of a server. Its admin is the admin of the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one client may do."""
+    """Permissions of one client."""
 
     name: str
     digest: bytes
     roles: Mapping[str, Role] = field(default_factory=lambda: {EVERY_BASE: ROLES[0]})
     groups: tuple[str, ...] = ()
-    """Groups of a base that the client belongs to."""
+    """Groups of the client."""
     user: int | None = None
-    """The user of a team."""
+    """Id of the user in a team."""
     csrf: str | None = None
-    """What a request by cookie must repeat in a header; None where there is no cookie."""
+    """Value that requests with a cookie must repeat in a header. None without a cookie."""
 
     def allows(self, base: str, role: Role = "reader") -> bool:
-        """Whether this much may be done with a base."""
+        """Return whether the client has a role on a base."""
         given = [ROLES.index(self.roles[name]) for name in (base, EVERY_BASE) if name in self.roles]
         return max(given, default=-1) >= ROLES.index(role)
 
@@ -46,35 +46,35 @@ EVERYONE = Grant("everyone", b"", {EVERY_BASE: "admin"})
 
 @dataclass(frozen=True)
 class Access:
-    """The tokens of a server; without any, everyone who reaches it may do everything."""
+    """The tokens of a server. Without tokens, everyone who reaches it has full access."""
 
     grants: tuple[Grant, ...] = ()
 
     @property
     def is_open(self) -> bool:
-        """Whether no token is asked for."""
+        """Whether no token is required."""
         return not self.grants
 
     def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:  # noqa: ARG002
-        """The grant of an `Authorization: Bearer …` header; None where there is none."""
+        """Return the grant of an `Authorization: Bearer …` header, or None."""
         if self.is_open:
             return EVERYONE
         digest = digest_of(bearer(authorization))
         found = None
-        for grant in self.grants:  # all of them, so that time tells nothing
+        for grant in self.grants:  # check all, so that timing reveals nothing
             if hmac.compare_digest(grant.digest, digest):
                 found = grant
         return found
 
 
 def bearer(authorization: str | None) -> str:
-    """The token of an `Authorization: Bearer …` header; empty where there is none."""
+    """Return the token of an `Authorization: Bearer …` header, or ""."""
     kind, _, token = (authorization or "").partition(" ")
     return token.strip() if kind.lower() == "bearer" else ""
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a token."""
+    """Return the SHA-256 digest of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
@@ -92,7 +92,7 @@ class _Keys(BaseModel):
 
 
 def read_keys(file: Path) -> Access:
-    """Tokens from a TOML file of `[[key]]` tables with `token`, `bases` (all where left out) and `write`."""
+    """Read tokens from a TOML file of `[[key]]` tables with `token`, `bases` (default: all) and `write`."""
     keys = read_toml(file, _Keys, "no file of keys").key
     refuse_readable(file, "keys")
     return Access(

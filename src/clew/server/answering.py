@@ -1,4 +1,4 @@
-"""One question to one base, as the run that is kept and sent: a pure computation, in whichever process it happens."""
+"""Answer one question over one base, as the run that is stored and sent, in any process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 
 FIRST = re.compile(rb'\{"run": "([\w-]+)"')
 LONGEST_ATTRIBUTE = 200
-"""Characters of a value that still fits into a table."""
+"""Maximum length of a value in a table, in characters."""
 
 
 def answer_run(
@@ -29,9 +29,9 @@ def answer_run(
     run: str,
     model: LanguageModel | None,
     recorder: Recorder,
-    hidden: Callable[[Any], Any] = lambda told: told,
+    hidden: Callable[[Any], Any] = lambda reply: reply,
 ) -> bytes:
-    """Ask, and encode the answer with its trace as JSON in one line; `hidden` takes out where the model is."""
+    """Answer a question, and encode the answer with its trace as one line of JSON. `hidden` removes model addresses."""
     base = served.base().with_model(model)
     method = checked_method(request.method, request.options)
     shown = _answer(base, method, request, recorder).to_dict()
@@ -42,7 +42,7 @@ def answer_run(
     place_passages(base.tools.kb, shown.get("evidence", []))
     begun = recorder.spans[0].start if recorder.spans else 0.0
     content = {
-        "run": run,  # first, where `run_of` looks
+        "run": run,  # first, since `run_of` reads it there
         **shown,
         "base": served.name,
         "model": request.model,
@@ -56,14 +56,14 @@ def answer_run(
 
 
 def run_of(content: bytes) -> str:
-    """The name of a run in its JSON, without reading the rest."""
+    """Return the id of a run from its JSON, without parsing it."""
     found = FIRST.match(content)
     assert found is not None, content[:50]
     return found[1].decode()
 
 
 def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder) -> Answer:
-    """A question alone, or in its conversation."""
+    """Answer a question, alone or in its conversation."""
     fixes, relations, kind = request.fixes, request.relations, request.type
     if not request.history:
         return base.ask(request.question, method, fixes=fixes, relations=relations, type=kind, recorder=recorder)
@@ -72,13 +72,13 @@ def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder)
 
 
 def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:
-    """Give answers of a graph that lies here what a table of them shows; passages show themselves."""
+    """Add the attributes that a table of answers shows, except for passages and remote graphs."""
     if not isinstance(kb, StoredKnowledgeBase) or "file" in kb.schema.attribute_types:
         return
     for answer in answers:
         if kb.schema.node_type(answer["type"]).attributes:
-            told = plain(kb.node(kb.find(answer["key"])).attributes)
-            answer["attributes"] = {name: value for name, value in told.items() if _is_short(value)}
+            attributes = plain(kb.node(kb.find(answer["key"])).attributes)
+            answer["attributes"] = {name: value for name, value in attributes.items() if _is_short(value)}
 
 
 def _is_short(value: object) -> bool:
@@ -86,7 +86,7 @@ def _is_short(value: object) -> bool:
 
 
 def place_passages(kb: KnowledgeBase, evidence: list[dict[str, Any]]) -> None:
-    """Give quotations from a file its name and page, which the node knows."""
+    """Add file name and page to quotations from files."""
     if "file" not in kb.schema.attribute_types:
         return
     for piece in evidence:

@@ -1,8 +1,8 @@
-"""The process that answers questions without a model, `python -m clew.server.answering_process`.
+"""Process that answers questions without a model: `python -m clew.server.answering_process`.
 
-It reads a line with its bases from standard input, then one question a line, and writes lines back: `span` as steps
-begin and end where they were asked for, then `run` or `error`. It ends when its input does, so that it never outlives
-its server.
+It reads a line with its bases from standard input, then one question per line. It writes lines: `span` for each start
+and end of a step if requested, then `run` or `error`. It ends when its input ends, so that it does not outlive its
+server.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from clew.server.serving import ServedBase
 from clew.server.wire import AskRequest
 
 KINDS: tuple[type[ClewError], ...] = (NotFoundError, InputError, LockedError, ModelError, ClewError)
-"""What a caller tells errors apart by, the narrower ones first."""
+"""Error types that a caller distinguishes, narrower types first."""
 
 
 def main() -> None:
-    """Answer until there is no more to read."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group, and the server decides when to end
-    told = json.loads(sys.stdin.buffer.readline() or "{}")
+    """Answer questions until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes, and the server decides when to end
+    request = json.loads(sys.stdin.buffer.readline() or "{}")
     served = {
-        name: ServedBase(name, place, None, tuple(told["groups"])) for name, place in told.get("bases", {}).items()
+        name: ServedBase(name, place, None, tuple(request["groups"]))
+        for name, place in request.get("bases", {}).items()
     }
     for base in served.values():
-        with contextlib.suppress(ClewError):  # a question will be told what is wrong
+        with contextlib.suppress(ClewError):  # the first question will report the error
             base.warm()
             rehearse(base)
     for line in sys.stdin.buffer:
@@ -40,7 +41,7 @@ def main() -> None:
 
 
 def rehearse(base: ServedBase) -> None:
-    """Ask an example, so that nobody's first question waits for models to load; where the embedder is paid, not."""
+    """Ask an example question, so that models are loaded before the first user. Skip it if the embedder costs money."""
     opened = base.base_if_ready()
     if opened is None:
         return
@@ -49,7 +50,7 @@ def rehearse(base: ServedBase) -> None:
 
 
 def answer(served: dict[str, ServedBase], job: dict[str, Any]) -> None:
-    """One question; anything but an error of ours ends the process, which the server replaces."""
+    """Answer one question. An unexpected error ends the process, and the server restarts it."""
 
     def tell(span: Span) -> None:
         say("span", json.dumps(span.to_dict(recorder.spans[0].start), ensure_ascii=False, default=str).encode())
@@ -58,7 +59,7 @@ def answer(served: dict[str, ServedBase], job: dict[str, Any]) -> None:
     request = AskRequest.model_validate(job["request"])
     try:
         name = job["base"]
-        if name not in served:  # made since this process began
+        if name not in served:  # created after this process started
             served[name] = ServedBase(name, job["place"])
         base = served[name].for_groups(tuple(job["groups"]))
         say("run", answer_run(base, request, job["run"], None, recorder))
@@ -68,7 +69,7 @@ def answer(served: dict[str, ServedBase], job: dict[str, Any]) -> None:
 
 
 def say(kind: str, content: bytes) -> None:
-    """One line to the server."""
+    """Write one line to the server."""
     sys.stdout.buffer.write(kind.encode() + b" " + content + b"\n")
     sys.stdout.buffer.flush()
 

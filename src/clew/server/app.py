@@ -1,4 +1,4 @@
-"""The application: routes, guard, errors, and what happens when it starts and stops."""
+"""The web application: routes, guard, errors, start and shutdown."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
-    """A server for these bases."""
+    """Create a server for these bases."""
     served, metrics = Served(settings), Metrics()
     runs = Runs(settings.runs) if settings.state is None else StoredRuns(settings.state)
     builds = _shared_builds(served)
@@ -79,7 +79,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     app = FastAPI(
         title="Clew",
         version=__version__,
-        summary="Answers questions over knowledge bases and hands over the thread.",
+        summary="Answers questions over knowledge bases, with evidence.",
         lifespan=life,
         docs_url=None,
         redoc_url=None,
@@ -113,10 +113,10 @@ def _shared_builds(served: Served) -> SharedBuilds | None:
 
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(ClewError)
-    async def told(request: Request, error: ClewError) -> Response:
+    async def problem(request: Request, error: ClewError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(error, kind)), 500)
-        told = request.app.state.clew.served.addresses.hidden(str(error))
-        return _problem(request, told, status, {"retry-after": "2"} if status == 503 else None)
+        message = request.app.state.clew.served.addresses.hidden(str(error))
+        return _problem(request, message, status, {"retry-after": "2"} if status == 503 else None)
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
@@ -129,10 +129,10 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _problem(request: Request, text: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """What went wrong, for chat clients in the shape that they read."""
+    """Return an error reply, for chat clients in the format they expect."""
     is_chat = request.url.path == "/v1/chat/completions"
-    told: object = {"message": text, "type": "invalid_request_error"} if is_chat else text
-    return JSONResponse({"error": told}, status, headers)
+    error: object = {"message": text, "type": "invalid_request_error"} if is_chat else text
+    return JSONResponse({"error": error}, status, headers)
 
 
 def _add_pages(app: FastAPI) -> None:
@@ -152,7 +152,7 @@ def _add_pages(app: FastAPI) -> None:
     @app.head("/health", include_in_schema=False)
     @app.get("/health", tags=["operation"])
     async def health(state: StateOf) -> dict[str, object]:
-        """Whether the server is up; says nothing about what it serves."""
+        """Report that the server is running, without details about its bases."""
         settings = state.served.settings
         return {
             "status": "ok",
@@ -164,7 +164,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/ready", tags=["operation"])
     async def ready(state: StateOf) -> dict[str, str]:
-        """Whether questions are answered at once; 503 while bases are opened, or where the users' file is gone."""
+        """Report whether all bases are open. 503 while bases are being opened, or if the file of users is missing."""
         bases = [base for base in state.served.bases.values() if base.is_ready]
         if not all(base.is_opened for base in bases):
             raise HTTPException(503, "bases are being opened", {"retry-after": "2"})
@@ -172,7 +172,7 @@ def _add_pages(app: FastAPI) -> None:
 
     @app.get("/metrics", tags=["operation"], response_class=PlainTextResponse)
     async def metrics(state: StateOf, grant: GrantOf) -> PlainTextResponse:
-        """Counters for Prometheus; they name bases, so a token for some bases alone does not see them."""
+        """Return counters for Prometheus. They contain names of bases, so the token must be valid for all bases."""
         if not grant.allows(EVERY_BASE):
-            raise HTTPException(403, "metrics need a token for all bases")
+            raise HTTPException(403, "metrics require a token for all bases")
         return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")

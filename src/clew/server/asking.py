@@ -1,4 +1,4 @@
-"""Asking in threads and processes: questions without a model and those that wait for one never wait for each other."""
+"""Run questions in threads and processes. Questions with and without a model do not wait for each other."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from clew.server.worker_pool import WorkerPool
 
 R = TypeVar("R")
 REMEMBERED = 512
-"""Answers without a model that are given again for the same question to the same generation of a base."""
+"""Number of cached answers without a model, per question and generation of a base."""
 MAX_REMEMBERED_BYTES = 1_000_000
-"""Largest answer that is remembered."""
+"""Maximum size of a cached answer."""
 STREAMED = 200
-"""Answers that are sent one by one before the whole run, which has all."""
+"""Maximum number of answers sent one by one before the complete run."""
 Tell = Callable[[str, dict[str, Any]], None]
-"""Told the kind and the content of what happens: `span`, `unchecked`."""
+"""Callback with the kind and content of an event: `span`, `unchecked`."""
 Key = tuple[str, str, str]
 
 
 class BusyError(ClewError):
-    """More questions wait than the server lets wait."""
+    """The question queue is full."""
 
 
 @dataclass
 class Asker:
-    """Runs questions and keeps their runs."""
+    """Runs questions and stores their runs."""
 
     served: Served
     runs: Runs
     metrics: Metrics
     workers: WorkerPool | None = None
-    """Processes for questions without a model; None answers them in threads of this one."""
+    """Processes for questions without a model. None answers them in threads of this process."""
     _few: CapacityLimiter = field(init=False)
     _many: CapacityLimiter = field(init=False)
     _computing: CapacityLimiter = field(init=False)
@@ -56,16 +56,16 @@ class Asker:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
-        """Work that computes gets as many threads as there are cores, work that waits for a model many more."""
+        """Use as many threads as cores for computation, and more threads for waiting on models."""
         self._few = CapacityLimiter(max(2, os.cpu_count() or 2))
         self._many = CapacityLimiter(64)
         self._computing = self._few if self.workers is None else CapacityLimiter(self.workers.count)
 
     async def in_thread(self, work: Callable[[], R], limiter: CapacityLimiter | None = None) -> R:
-        """Run in a thread, one of those for short work where nothing else is said."""
+        """Run work in a thread, by default a thread for short work."""
         limiter, own = limiter or self._few, object()
         if self.metrics.gauges["clew_asks_waiting"] >= self.served.settings.limits.waiting:
-            raise BusyError("too many questions wait already: try again in a moment")
+            raise BusyError("the question queue is full: try again shortly")
         self.metrics.change("clew_asks_waiting", 1)
         try:
             await limiter.acquire_on_behalf_of(own)
@@ -79,13 +79,16 @@ class Asker:
             self.metrics.change("clew_asks_running", -1)
 
     async def ask(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
-        """A finished run as JSON; a question that is under way already is joined, and tells its steps to the first."""
+        """Return a finished run as JSON.
+
+        A question that is already running is shared, and reports steps to the first caller.
+        """
         if not request.model:
             request = await to_thread.run_sync(self.served.settled, base, request)
         if request.model != "none":
             return await self._compute(base, request, tell)
         if not base.is_opened:
-            await self.in_thread(lambda: base.base())  # what some groups may see is made first
+            await self.in_thread(lambda: base.base())  # builds the view for groups first
         key = self._key(base, request)
         known = self._recalled(key)
         if known is not None:
@@ -94,11 +97,11 @@ class Asker:
         if task is None:
             task = self._under_way[key] = asyncio.create_task(self._compute(base, request, tell))
             task.add_done_callback(lambda _: self._under_way.pop(key))
-        return await asyncio.shield(task)  # one who goes away does not take the answer from the others
+        return await asyncio.shield(task)  # a cancelled request must not cancel the shared answer
 
     async def stream(self, base: ServedBase, request: AskRequest) -> AsyncIterator[tuple[str, Any]]:
-        """Events as they happen: `span` when a step begins and ends, `unchecked` with what a model has written so far,
-        each `answer` of the first ones, then the whole `run`.
+        """Yield events: `span` when a step starts and ends, `unchecked` with the text a model has written so far,
+        the first answers as `answer`, then the complete `run`.
         """
         loop, events = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Any] | None]()
 
@@ -124,7 +127,7 @@ class Asker:
         yield "run", content
 
     def run(self, base: ServedBase, request: AskRequest, tell: Tell | None = None) -> bytes:
-        """Ask in this thread and keep the run."""
+        """Answer a question in this thread and store the run."""
         request = self.served.settled(base, request)
         name, run = request.method or catalog.DEFAULT_METHOD, self.runs.new_id()
         try:
@@ -161,7 +164,7 @@ class Asker:
     def _recalled(self, key: Key) -> bytes | None:
         with self._lock:
             if key in self._remembered:
-                self._remembered.move_to_end(key)  # what is asked often is forgotten last
+                self._remembered.move_to_end(key)  # least recently used entries are removed first
             return self._remembered.get(key)
 
     def _remember(self, key: Key, content: bytes) -> None:

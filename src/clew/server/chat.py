@@ -1,11 +1,11 @@
-"""The bases as chat models: OpenAI's `/v1/chat/completions` and `/v1/models`, so that existing clients can ask them.
+"""The bases as chat models: OpenAI's `/v1/chat/completions` and `/v1/models`, for existing clients.
 
-A base is the model `NAME`, or `NAME/METHOD`. The answer is written with citations [1], [2]; the field `clew` of the
-reply carries the run with all evidence.
+A base is the model `NAME`, or `NAME/METHOD`. The answer has citations [1], [2]. The field `clew` of the reply contains
+the run with all evidence.
 
-What is streamed cannot be taken back, and what a model writes is checked only when it is whole. So a stream has two
-fields: `reasoning_content`, where clients look for thoughts, is the answer while it is written and says that it is not
-checked; `content` is the checked answer alone, the same as without a stream.
+Streamed text cannot be withdrawn, and a model's text is only checked when it is complete. So a stream has two fields.
+`reasoning_content`, where clients expect thoughts, has the unchecked answer while it is written, and says so. `content`
+has only the checked answer, the same as without a stream.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from clew.answering.methods import catalog
 from clew.core.states import certainty_in_words, headline, sections
 from clew.server.serving import ServedBase
 from clew.server.state import GrantOf, State, StateOf, base_of
-from clew.server.wire import LONGEST_QUESTION, MOST_EARLIER, AskRequest
+from clew.server.wire import LONGEST_QUESTION, MAX_EARLIER, AskRequest
 
 router = APIRouter(prefix="/v1", tags=["chat"])
-MOST_CITED = 5
+MAX_CITED = 5
 UNCHECKED = "Being written, not checked yet: "
 
 
 class Part(BaseModel):
-    """A piece of a message; pictures and sounds are passed over."""
+    """A part of a message. Images and audio are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     type: str
@@ -40,28 +40,28 @@ class Part(BaseModel):
 
 
 class Message(BaseModel):
-    """One turn of a conversation."""
+    """One message of a conversation."""
 
     model_config = ConfigDict(extra="ignore")
     role: Annotated[str, Field(max_length=50)]
     content: Annotated[str, Field(max_length=100_000)] | Annotated[list[Part], Field(max_length=100)] | None = None
 
     def words(self) -> str:
-        """The text of the turn."""
+        """Return the text of the message."""
         if isinstance(self.content, list):
             return " ".join(part.text for part in self.content if part.type == "text")
         return self.content or ""
 
 
 class StreamOptions(BaseModel):
-    """What a stream tells besides the answer."""
+    """Options of a stream."""
 
     model_config = ConfigDict(extra="ignore")
     include_usage: bool = False
 
 
 class ChatRequest(BaseModel):
-    """What a chat client sends; what Clew has no use for is passed over."""
+    """Request of a chat client. Unsupported fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(min_length=1, max_length=300)]
@@ -69,7 +69,7 @@ class ChatRequest(BaseModel):
     stream: bool = False
     stream_options: StreamOptions | None = None
     language_model: Annotated[str, Field(max_length=200)] = ""
-    """Clew's own addition: the model that the method may use."""
+    """Extension by Clew: the language model that the method may use."""
 
 
 class ModelCard(BaseModel):
@@ -82,7 +82,7 @@ class ModelCard(BaseModel):
 
 
 class ModelList(BaseModel):
-    """All of them."""
+    """List of models."""
 
     object: Literal["list"] = "list"
     data: list[ModelCard]
@@ -90,7 +90,7 @@ class ModelList(BaseModel):
 
 @router.get("/models")
 async def models(state: StateOf, grant: GrantOf) -> ModelList:
-    """Every base that this token may ask, and every base with every method."""
+    """Return every base that this token may ask, and every base with every method."""
     names = [name for name in state.served.bases if grant.allows(name)]
     ids = names + [f"{name}/{method}" for name in names for method in catalog.method_names()]
     return ModelList(data=[ModelCard(id=one) for one in ids])
@@ -98,7 +98,7 @@ async def models(state: StateOf, grant: GrantOf) -> ModelList:
 
 @router.get("/models/{model:path}")
 async def retrieve_model(model: str, request: Request) -> ModelCard:
-    """One of them."""
+    """Return one model."""
     name, slash, method = model.partition("/")
     await base_of(name, request)
     if slash and method not in catalog.method_names():
@@ -108,15 +108,15 @@ async def retrieve_model(model: str, request: Request) -> ModelCard:
 
 @router.post("/chat/completions", response_model=dict[str, Any])
 async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: GrantOf) -> Response:
-    """Answer the last question of a conversation, in the light of those before it."""
+    """Answer the last question of a conversation, in the context of earlier questions."""
     name, _, method = asked.model.partition("/")
     base = await base_of(name, request)
     questions = [message.words().strip() for message in asked.messages if message.role == "user"]
     if not questions or not questions[-1]:
-        raise HTTPException(422, "there is no question: the last message of role user is empty")
+        raise HTTPException(422, "no question: the last message of role user is empty")
     *earlier, last = (question[:LONGEST_QUESTION] for question in questions if question)
     question = AskRequest(
-        question=last, method=method or None, model=asked.language_model, history=earlier[-MOST_EARLIER:]
+        question=last, method=method or None, model=asked.language_model, history=earlier[-MAX_EARLIER:]
     )
     state.served.model(question.model or "none")
     if method and method not in catalog.method_names():
@@ -146,12 +146,12 @@ async def complete(asked: ChatRequest, request: Request, state: StateOf, grant: 
 
 
 def _usage(run: dict[str, Any]) -> dict[str, int]:
-    asked, told = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
-    return {"prompt_tokens": asked, "completion_tokens": told, "total_tokens": asked + told}
+    prompt, completion = run["spending"]["prompt_tokens"], run["spending"]["completion_tokens"]
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    """A run as text with numbered citations, and what the numbers stand for."""
+    """Render a run as text with numbered citations, and return the citations."""
     citations: list[dict[str, Any]] = []
 
     def cite(pieces: list[dict[str, Any]]) -> str:
@@ -169,11 +169,11 @@ def written(run: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     if sure := certainty_in_words(state, run["certainty"]):
         lines.append(f"({sure})")
     matches, is_value = run["matches"] or 0, run["value"] is not None
-    for title, answers in sections(state, run["answers"], matches, MOST_CITED, is_value=is_value):
+    for title, answers in sections(state, run["answers"], matches, MAX_CITED, is_value=is_value):
         lines += ["", f"{title}:"]
         for answer in answers:
             lines.append(f"{answer['rank']}. {answer['name']} ({answer['type']}) {cite(answer['evidence'])}".strip())
-    if (left := matches - min(MOST_CITED, len(run["answers"]))) > 0:
+    if (left := matches - min(MAX_CITED, len(run["answers"]))) > 0:
         lines.append(f"{left:,} more are not shown.")
     if citations:
         lines += ["", *(f"[{one['number']}] {one['text']}{_place(one)}" for one in citations)]
@@ -195,10 +195,10 @@ async def _chunks(
     answered: Callable[[str], None],
 ) -> AsyncIterator[str]:
     name = f"chatcmpl-{state.runs.new_id()}"
-    told: dict[str, Any] = {"usage": None} if include_usage else {}
+    usage: dict[str, Any] = {"usage": None} if include_usage else {}
 
     def sent(choices: list[dict[str, Any]], **more: Any) -> str:
-        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **told, **more}
+        body = {**_envelope(name, model, "chat.completion.chunk"), "choices": choices, **usage, **more}
         return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
@@ -225,7 +225,7 @@ async def _chunks(
 
 
 def _continued(shown: str, text: str) -> str:
-    """What is to be added where some of a text is shown already: its rest, or all of another text."""
+    """Return the text to append to the shown part: the remaining text, or all of a different text."""
     if shown and text.startswith(shown):
         return text[len(shown) :]
     return ("\n\n" if shown else "") + UNCHECKED + text

@@ -1,4 +1,4 @@
-"""A typed client of `clew serve`: needs httpx and pydantic alone, which Clew has anyway."""
+"""Typed client of `clew serve`, based only on httpx and pydantic."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BASES, _FOUND, _MENTIONS = TypeAdapter(list[BaseReply]), TypeAdapter(list[Found
 
 
 class Client:
-    """A connection to a server; use it in a `with` block, or close it."""
+    """A connection to a server. Use it in a `with` block, or close it."""
 
     def __init__(
         self,
@@ -56,19 +56,19 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
     def bases(self) -> list[BaseReply]:
-        """The bases that the token may ask."""
+        """Return the bases that the token may ask."""
         return _BASES.validate_json(self.send("GET", "/v1/bases").content)
 
     def base(self, name: str) -> RemoteBase:
-        """One of them; nothing is asked yet."""
+        """Return a base by name without a request."""
         return RemoteBase(self, name)
 
     def send(self, verb: str, path: str, **more: Any) -> httpx.Response:
-        """One request; what the server refuses is raised as the error it names."""
+        """Send a request. Raise the error that the server reports."""
         try:
             reply = self._http.request(verb, path, **more)
         except httpx.HTTPError as failure:
@@ -76,7 +76,7 @@ class Client:
         return checked(reply)
 
     def stream(self, path: str, body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Server-sent events as they come."""
+        """Yield server-sent events."""
         with self._http.stream("POST", path, json=body, params={"stream": "true"}) as reply:
             if not reply.is_success:
                 reply.read()
@@ -90,35 +90,35 @@ class Client:
 
 
 def checked(reply: httpx.Response) -> httpx.Response:
-    """The reply, or the error it carries."""
+    """Return the reply, or raise its error."""
     if reply.is_success:
         return reply
     try:
         reason = str(reply.json()["error"])
     except (ValueError, KeyError, TypeError):
-        reason = f"the server says {reply.status_code}"
+        reason = f"the server replied with status {reply.status_code}"
     kinds: dict[int, type[ClewError]] = {404: NotFoundError, 422: InputError}
     raise kinds.get(reply.status_code, ClewError)(reason)
 
 
 @dataclass(frozen=True)
 class RemoteBase:
-    """A base behind a server."""
+    """A base on a server."""
 
     client: Client
     name: str
 
     def details(self) -> BaseDetails:
-        """Schema, methods, models and examples."""
+        """Return schema, methods, models and examples."""
         return BaseDetails.model_validate_json(self._get("").content)
 
     def ask(self, question: str, **more: Any) -> AskReply:
-        """Answer a question; `more` are fields of `AskRequest`: method, model, k, options, fixes, …"""
+        """Answer a question. `more` are fields of `AskRequest`: method, model, k, options, fixes, …"""
         request = AskRequest(question=question, **more)
         return AskReply.model_validate_json(self._post("/ask", request).content)
 
     def stream(self, question: str, **more: Any) -> Iterator[Event]:
-        """Steps, what a model writes, and answers as they happen; the whole run comes last."""
+        """Yield steps, text of a model and answers as they arrive, then the complete run."""
         kinds: dict[str, type[Event]] = {
             "span": SpanReply,
             "unchecked": UncheckedReply,
@@ -132,54 +132,54 @@ class RemoteBase:
             yield kinds[kind].model_validate(content)
 
     def estimate(self, question: str, **more: Any) -> EstimateReply:
-        """What a question would cost."""
+        """Estimate the cost of a question."""
         return EstimateReply.model_validate_json(self._post("/estimate", AskRequest(question=question, **more)).content)
 
     def run(self, run: str) -> AskReply:
-        """A finished run again."""
+        """Return a finished run."""
         return AskReply.model_validate_json(self._get(f"/runs/{quote(run, safe='')}").content)
 
     def node(self, key: str) -> NodePage:
-        """One node, by key or name."""
+        """Return a node by key or name."""
         return NodePage.model_validate_json(self._get(f"/nodes/{quote(key, safe='')}").content)
 
     def find(self, text: str, *, type: str | None = None, in_text: bool = False, k: int = 10) -> list[FoundReply]:
-        """Nodes by name, or by the words of their documents."""
+        """Find nodes by name, or by the words of their documents."""
         return _FOUND.validate_json(self._get("/find", text=text, type=type, in_text=in_text, k=k).content)
 
     def mentions(self, text: str) -> list[MentionReply]:
-        """The names in a text."""
+        """Find the names in a text."""
         return _MENTIONS.validate_json(self._get("/mentions", text=text).content)
 
     def neighbors(self, key: str, *, relation: str | None = None, k: int = 20) -> GraphReply:
-        """A node and its neighbours."""
+        """Return a node and its neighbours."""
         return GraphReply.model_validate_json(self._get("/neighbors", key=key, relation=relation, k=k).content)
 
     def subgraph(self, entities: Sequence[str]) -> GraphReply:
-        """What lies between entities."""
+        """Return the paths between entities."""
         return GraphReply.model_validate_json(self._get("/subgraph", entity=list(entities)).content)
 
     def drawing(self, entities: Sequence[str], format: Literal["svg", "text"] = "svg") -> str:
-        """The same as a picture or as text."""
+        """Return the paths between entities as an image or as text."""
         return self._get("/subgraph", entity=list(entities), format=format).text
 
     def documents(self) -> DocumentsReply:
-        """The files of a document base and how its build stands."""
+        """Return the files of a document base and the state of its build."""
         return DocumentsReply.model_validate_json(self._get("/documents").content)
 
     def upload(self, file: str | Path, *, wait: float = 600.0) -> DocumentsReply:
-        """Upload a file and wait until it can be asked."""
+        """Upload a file and wait until it can be asked about."""
         path = Path(file)
         self.client.send("PUT", self._path(f"/documents/{quote(path.name, safe='')}"), content=path.read_bytes())
         return self.built(wait)
 
     def delete(self, name: str, *, wait: float = 600.0) -> DocumentsReply:
-        """Delete a file and wait until the base is built without it."""
+        """Delete a file and wait until the base is rebuilt."""
         self.client.send("DELETE", self._path(f"/documents/{quote(name, safe='')}"))
         return self.built(wait)
 
     def built(self, wait: float) -> DocumentsReply:
-        """Wait for the build to end; raises where it failed."""
+        """Wait until the build ends. Raise ClewError if it failed."""
         deadline = time.monotonic() + wait
         while (found := self.documents()).build.state in ("waiting", "running"):
             if time.monotonic() > deadline:

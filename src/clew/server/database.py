@@ -1,4 +1,4 @@
-"""What several servers keep together: the same SQL as that of a file, spoken to PostgreSQL."""
+"""State shared by several servers: the same SQL as for a file, translated to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from clew.store.postgres.catalog import migrate
 from clew.store.postgres.connection import Address, Connection, Database, connect, told_plainly
 
 SCHEMA = "clew_server"
-MOST_CONNECTIONS = 8
-"""Of one server: a database takes a hundred as it comes, for all servers and writers."""
+MAX_CONNECTIONS = 8
+"""Maximum connections per server. A database accepts a hundred by default, for all servers and writers."""
 ALONE = 1_131_177_337
-"""What an advisory lock is taken on by those who must not be disturbed."""
+"""Key of the advisory lock for exclusive work."""
 
 
 class DatabaseStore(Store):
-    """The tables of schema `clew_server`, brought to this version when they are opened."""
+    """The tables of the schema `clew_server`, migrated when opened."""
 
     def __init__(self, address: str) -> None:
         self.address = Address.parse(address)
         self._database = Database(self.address, (SCHEMA, "public"))
         self._own = local()
-        self._few = BoundedSemaphore(MOST_CONNECTIONS)
+        self._few = BoundedSemaphore(MAX_CONNECTIONS)
         with told_plainly(self.address), connect(self.address, timeout=0) as connection:
             migrate(connection, self.address)
 
     def rows(self, query: str, *values: Any) -> list[Row]:
-        """All rows of a query; where a connection is cut meanwhile, it is asked again."""
+        """Return all rows of a query. Retry if the connection is cut."""
 
         def ask(connection: Connection) -> list[Row]:
             asked = connection.cursor(row_factory=dict_row).execute(_spoken(query), [_told(value) for value in values])
@@ -47,17 +47,17 @@ class DatabaseStore(Store):
             return self._database.lent(ask)
 
     def note(self, statement: str, *values: Any) -> None:
-        """Write something; where a connection is cut in that moment, perhaps twice."""
+        """Write a row. If the connection is cut, it may be written twice."""
         self.rows(statement, *values)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Some statements as one, while no other server or thread does this."""
+        """Run several statements as one, exclusively among all servers and threads."""
         with self._few, self._database.transaction() as connection, self._holding(connection):
             yield
 
     def at_once(self, work: Callable[[], T]) -> T:
-        """The same for work that may be done again, where a connection is cut in the middle of it."""
+        """Run work exclusively in a transaction. Retry if the connection is cut."""
 
         def whole(connection: Connection) -> T:
             with self._holding(connection):
@@ -68,7 +68,7 @@ class DatabaseStore(Store):
 
     @contextmanager
     def _holding(self, connection: Connection) -> Iterator[None]:
-        """What this thread asks is asked there, in its transaction; others wait."""
+        """Use this connection for all queries of the thread, in its transaction, while others wait."""
         connection.execute("SELECT pg_advisory_xact_lock(%s, 0)", [ALONE])
         self._own.held = connection
         try:
@@ -77,16 +77,16 @@ class DatabaseStore(Store):
             del self._own.held
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close all connections."""
         self._database.close()
 
 
 @cache
 def _spoken(query: str) -> bytes:
-    """PostgreSQL has another mark for values, and a meaning of its own for `user`."""
+    """Convert the placeholders for PostgreSQL, and quote `user`, which is a keyword."""
     return re.sub(r"\?|\buser\b", lambda found: "%s" if found[0] == "?" else '"user"', query).encode()
 
 
 def _told(value: Any) -> Any:
-    """PostgreSQL has no character zero."""
+    """Replace zero characters, which PostgreSQL does not allow."""
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

@@ -1,7 +1,7 @@
-"""The process that builds a document base, `python -m clew.server.document_build FILES KB CACHE`; tells how it goes.
+"""Process that builds a document base and reports progress: `python -m clew.server.document_build FILES KB CACHE`.
 
-Where KB is `-`, standard input tells in JSON where the base is to be, since an address may hold a password; it stays
-open as long as the server lives: a build that nobody waits for would be in the way of the next one.
+If KB is `-`, the location is read as JSON from standard input, since an address may contain a password. Standard input
+stays open while the server runs, so that an abandoned build ends and does not block the next build.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from clew.store.sources.categories import with_categories
 from clew.store.sources.read import read_sources
 
 MEMORY = 8 << 30
-"""Bytes of address space after which a build fails instead of taking the machine with it."""
+"""Maximum address space of a build, in bytes."""
 LONGEST = 1800
-"""Seconds after which a build is given up."""
+"""Maximum duration of a build, in seconds."""
 OVERTAKEN = 3
-"""The status where somebody else has written the base meanwhile."""
+"""Exit status if another process has written the base meanwhile."""
 
 
-def say(**told: object) -> None:
-    """One line to the server."""
-    sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
+def say(**fields: object) -> None:
+    """Write one line to the server."""
+    sys.stdout.write(json.dumps(fields, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
 
 def main(files: str, base: str, cache: str) -> int:
-    """Read every file and build; what cannot be read is reported and left out."""
+    """Read all files and build. Report and skip unreadable files."""
     place, replacing = (base, None) if base != "-" else json.loads(sys.stdin.readline())
     if base == "-":
         Thread(target=_end_with_the_server, daemon=True).start()
@@ -64,7 +64,7 @@ def main(files: str, base: str, cache: str) -> int:
         say(error=str(error))
         return OVERTAKEN if isinstance(error, LockedError) else 1
     except MemoryError:
-        say(error="a file needs more memory than a build may take")
+        say(error="a file exceeds the memory limit of a build")
         return 1
     say(skipped=[{"file": one.file, "reason": one.reason} for one in found.skipped])
     return 0

@@ -1,4 +1,4 @@
-"""Documents over HTTP: upload, list, read, delete; the base is built in the background."""
+"""Documents over HTTP: upload, list, read, delete. The base is built in the background."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ PACKED = {
     **dict.fromkeys((".odt", ".ods", ".odp"), "content.xml"),
     ".epub": "META-INF/container.xml",
 }
-"""Ending of packed files → the part that each of them has."""
-MOST_UNPACKED = 300_000_000
-MOST_RATIO = 200
-"""How many times its size a packed file may unpack to; text packs about tenfold."""
-MOST_ENTRIES = 10_000
+"""Required part of packed files by suffix."""
+MAX_UNPACKED = 300_000_000
+MAX_RATIO = 200
+"""Maximum expansion of a packed file. Text compresses about tenfold."""
+MAX_ENTRIES = 10_000
 CHUNK = 1 << 20
 KEPT_SECONDS = 3600
-"""How long a deleted file can be restored."""
+"""Time in which a deleted file can be restored, in seconds."""
 
 
 def checked_name(name: str) -> str:
-    """The name of an uploaded file, as it is kept: one plain file name with a known ending."""
+    """Normalise the name of an uploaded file. Raise InputError unless it is a plain file name with a known suffix."""
     name = unicodedata.normalize("NFC", name).strip()
     parts = re.split(r"[/\\]", name)
     if len(parts) != 1 or name.startswith((".", "~")) or ":" in name or any(ord(mark) < 32 for mark in name):
@@ -53,23 +53,23 @@ def checked_name(name: str) -> str:
     if not name.isprintable():
         raise InputError("a file name must be printable")
     if ending(name) not in READERS:
-        raise InputError(f"files that end in {ending(name) or 'nothing'!r} cannot be read; known: {', '.join(READERS)}")
+        raise InputError(f"unsupported file type {ending(name) or name!r}: use {', '.join(READERS)}")
     return name
 
 
 def ending(name: str) -> str:
-    """`.pdf` for a.PDF."""
+    """Return the suffix in lower case: `.pdf` for a.PDF."""
     return "." + name.rsplit(".", 1)[1].lower() if "." in name else ""
 
 
 def check_content(name: str, content: bytes) -> None:
-    """Raise where the content is not what the name says, or unpacks to far more than it shows."""
+    """Raise InputError if the content does not match the name, or unpacks to far more than its size."""
     if not content:
         raise InputError("the file is empty")
     kind = ending(name)
     if kind == ".pdf":
         if b"%PDF-" not in content[:1024]:
-            raise InputError("the file is no PDF")
+            raise InputError("the file is not a PDF")
     elif kind in PACKED:
         _check_packed(content, PACKED[kind])
     elif b"\0" in content[:CHUNK] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -77,90 +77,90 @@ def check_content(name: str, content: bytes) -> None:
 
 
 def _check_packed(content: bytes, part: str) -> None:
-    """Unpack into nothing and count, since a packed file may lie about its sizes."""
-    most = min(MOST_UNPACKED, MOST_RATIO * len(content) + CHUNK)
+    """Unpack without storing, and count, since the sizes in a packed file may be false."""
+    most = min(MAX_UNPACKED, MAX_RATIO * len(content) + CHUNK)
     unpacked = 0
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as packed:
             entries = packed.infolist()
             if part not in packed.namelist():
-                raise InputError("the file is no Office document")
-            if len(entries) > MOST_ENTRIES or sum(entry.file_size for entry in entries) > most:
-                raise InputError("the file unpacks to far more than it shows: a zip bomb")
+                raise InputError("the file is not an Office document")
+            if len(entries) > MAX_ENTRIES or sum(entry.file_size for entry in entries) > most:
+                raise InputError("the file unpacks to far more than its size (zip bomb)")
             for entry in entries:
                 with packed.open(entry) as opened:
                     while piece := opened.read(CHUNK):
                         unpacked += len(piece)
                         if unpacked > most:
-                            raise InputError("the file unpacks to far more than it shows: a zip bomb")
+                            raise InputError("the file unpacks to far more than its size (zip bomb)")
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError):
         raise InputError("the file is damaged: it cannot be unpacked") from None
 
 
 class Documents(Protocol):
-    """The files of one base, and how its build stands."""
+    """The files of a base, and the state of its build."""
 
     @property
     def base(self) -> str | Path:
-        """Where the base is that is built of them."""
+        """Location of the base that is built from the files."""
 
     def names(self) -> dict[str, int]:
-        """File → bytes."""
+        """Return file sizes by name."""
 
     def indexed(self) -> Mapping[str, Any]:
-        """The files the base was built of, with what tells their content apart."""
+        """Return the files in the base, with values that identify their content."""
 
     def put(self, name: str, content: bytes) -> str:
-        """Check and keep a file, then build; returns its name as kept."""
+        """Check and store a file, then build. Return its normalised name."""
 
     def delete(self, name: str) -> None:
-        """Remove a file, then build; it is kept aside for a while."""
+        """Remove a file, then build. It can be restored for a limited time."""
 
     def deleted(self) -> list[str]:
-        """Files that can be restored."""
+        """Return the files that can be restored."""
 
     def restore(self, name: str) -> None:
         """Undo a deletion, then build."""
 
     def state(self) -> BuildReply:
-        """How the build stands."""
+        """Return the state of the build."""
 
     def folder_with(self, name: str) -> AbstractContextManager[Path]:
-        """A folder that holds this file, if there is one of this name."""
+        """Return a folder that contains this file, if it exists."""
 
     def resume(self) -> None:
-        """Build what was not built when a server stopped."""
+        """Build changes that were not built when a server stopped."""
 
     def close(self, patience: float = 20.0) -> None:
-        """Let a build finish, or stop it after some seconds."""
+        """Wait for a build, or stop it after `patience` seconds."""
 
 
 def check_upload(kept: Collection[str], name: str, content: bytes, most_files: int) -> str:
-    """The name of an uploaded file as it is kept; what cannot be one more is refused."""
+    """Return the normalised name of an uploaded file. Raise InputError if it is not allowed."""
     name = checked_name(name)
     check_content(name, content)
     if name not in kept and len(kept) >= most_files:
-        raise InputError(f"a base takes {most_files} files at most")
+        raise InputError(f"the limit of {most_files} files is reached: delete one first")
     return name
 
 
 def followed(process: Process, tell: Callable[[BuildReply], None]) -> BuildReply:
-    """How a build ended; on the way it is told how it stands."""
-    told: dict[str, Any] = {}
+    """Follow a build, report its progress, and return its final state."""
+    message: dict[str, Any] = {}
     assert process.stdout is not None
     for line in process.stdout:
-        told = json.loads(line)
-        if "stage" in told:
-            tell(BuildReply(state="running", **told))
-    skipped = tuple(told.get("skipped", ()))
+        message = json.loads(line)
+        if "stage" in message:
+            tell(BuildReply(state="running", **message))
+    skipped = tuple(message.get("skipped", ()))
     if process.wait() == 0:
         return BuildReply(state="idle", skipped=skipped)
-    why = told.get("error", f"the build stopped with status {process.returncode}")
+    why = message.get("error", f"the build stopped with status {process.returncode}")
     return BuildReply(state="failed", error=why, skipped=skipped)
 
 
 class DocumentFolder:
-    """Uploads, deletions and builds of one document base; safe for threads."""
+    """Uploads, deletions and builds of one document base, safe for threads."""
 
     def __init__(self, folder: Path, most_files: int = 2000) -> None:
         self.files, self.base, self.most_files = folder / "files", folder / "base.kb", most_files
@@ -179,12 +179,12 @@ class DocumentFolder:
         self._wanted = False
 
     def names(self) -> dict[str, int]:
-        """File → bytes."""
+        """Return file sizes by name."""
         found = (file for file in self.files.iterdir() if not file.name.startswith(".") and file.is_file())
         return {file.name: file.stat().st_size for file in sorted(found)}
 
     def indexed(self) -> Mapping[str, Any]:
-        """The files the base was built of, with what tells their content apart."""
+        """Return the files in the base, with values that identify their content."""
         try:
             known = json.loads(self._built.read_text("utf-8"))
         except (FileNotFoundError, json.JSONDecodeError):
@@ -192,7 +192,7 @@ class DocumentFolder:
         return known if isinstance(known, dict) else {}
 
     def put(self, name: str, content: bytes) -> str:
-        """Check and keep a file, then build; returns its name as kept."""
+        """Check and store a file, then build. Return its normalised name."""
         name = check_upload(self.names(), name, content, self.most_files)
         with tempfile.NamedTemporaryFile(dir=self.files, prefix=".upload-", delete=False) as written:
             written.write(content)
@@ -201,18 +201,18 @@ class DocumentFolder:
         return name
 
     def delete(self, name: str) -> None:
-        """Remove a file, then build; it is kept aside for a while."""
+        """Remove a file, then build. It can be restored for a limited time."""
         name = checked_name(name)
         if name not in self.names():
             raise NotFoundError(f"no document {name!r}")
         self._gone.mkdir(mode=0o700, exist_ok=True)
         (self.files / name).replace(self._gone / name)
-        (self._gone / name).touch()  # counts from now
-        self._stop_build()  # which may be reading this very file, for hours
+        (self._gone / name).touch()  # the time limit starts now
+        self._stop_build()  # it may be reading this file, for hours
         self.start_build()
 
     def deleted(self) -> list[str]:
-        """Files that can be restored; those deleted long ago are forgotten here."""
+        """Return the files that can be restored. Remove expired files."""
         if not self._gone.is_dir():
             return []
         for file in list(self._gone.iterdir()):
@@ -224,27 +224,27 @@ class DocumentFolder:
         """Undo a deletion, then build."""
         name = checked_name(name)
         if name not in self.deleted():
-            raise NotFoundError(f"no deleted document {name!r}: it was restored, or forgotten")
+            raise NotFoundError(f"no deleted document {name!r}: it was restored, or has expired")
         (self._gone / name).replace(self.files / name)
         self.start_build()
 
     def state(self) -> BuildReply:
-        """How the build stands."""
+        """Return the state of the build."""
         with self._lock:
             return self._state
 
     def folder_with(self, name: str) -> AbstractContextManager[Path]:  # noqa: ARG002
-        """The folder of all of them."""
+        """Return the folder of all files."""
         return contextlib.nullcontext(self.files)
 
     def resume(self) -> None:
-        """Build where the files are not those the base was built of; what was deleted before is gone for good."""
+        """Build if the files differ from the base. Remove files that were deleted before."""
         self._forget_deleted()
         if self._fingerprints() != self.indexed():
             self.start_build()
 
     def start_build(self) -> None:
-        """Build in the background; files that change meanwhile are built after."""
+        """Build in the background. Files changed meanwhile are built afterwards."""
         with self._lock:
             self._wanted = True
             if self._closing or (self._thread is not None and self._thread.is_alive()):
@@ -254,7 +254,7 @@ class DocumentFolder:
             self._thread.start()
 
     def close(self, patience: float = 20.0) -> None:
-        """Let a build finish, or stop it after some seconds: the next server resumes it."""
+        """Wait for a build, or stop it after `patience` seconds. The next server resumes it."""
         with self._lock:
             self._closing, self._wanted = True, False
             thread = self._thread
@@ -307,7 +307,7 @@ class DocumentFolder:
             self._state = state
 
     def _empty(self) -> None:
-        """Without files there is nothing to ask."""
+        """Remove the base, since there are no files."""
         (self.base / "manifest.json").unlink(missing_ok=True)
         self._built.write_text("{}", "utf-8")
 

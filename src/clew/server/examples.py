@@ -1,4 +1,4 @@
-"""Questions to begin with, made of what a base holds."""
+"""Example questions derived from the content of a base."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from clew.core.types import NodeSet
 from clew.store.open_base import OpenBase
 
 PATH = " › "
-"""Between the title of a document and its headings in the name of a passage."""
+"""Separator of document title and headings in the name of a passage."""
 NUMBER = re.compile(r"^(\d+\.)*\d*\.?\s+")
 LONGEST = 60
 LOOKED_AT = 2000
-"""Passages whose headings are tried."""
+"""Number of passages whose headings are tried."""
 
 
 def examples(tools: OpenBase, most: int = 4) -> tuple[str, ...]:
-    """Questions that fit the base."""
+    """Return questions that fit the base."""
     is_text = tools.kb.schema.holds_passages
     return tuple(_about_documents(tools, most) if is_text else _about_relations(tools, most))
 
 
 def _about_documents(tools: OpenBase, most: int) -> list[str]:
-    """Made of headings, those that are questions first, of one document after the other."""
+    """Build questions from headings, alternating between documents, headings that are questions first."""
     kb = tools.kb
     passages = kb.nodes("passage").array.tolist() if "passage" in kb.schema.type_names else []
     headings: dict[str, dict[str, None]] = {}
@@ -42,7 +42,7 @@ def _about_documents(tools: OpenBase, most: int) -> list[str]:
 
 
 def _asked(title: str, headings: list[str]) -> Iterator[str]:
-    """The questions of one document; what it is about where no heading tells more than a word or a version."""
+    """Yield questions about one document, or about its subject if no heading has two words."""
     telling = [one for one in headings if len(one) <= LONGEST and len(re.findall(r"[^\W\d_]{3,}", one)) >= 2]
     for heading in telling:
         yield heading if heading.endswith("?") else f"What does {title} say about {heading}?"
@@ -51,12 +51,12 @@ def _asked(title: str, headings: list[str]) -> Iterator[str]:
 
 
 def _plain(heading: str) -> str:
-    """Without its number and its full stop."""
+    """Remove the number and the full stop of a heading."""
     return NUMBER.sub("", heading).rstrip(" .:!")
 
 
 def _about_relations(tools: OpenBase, most: int) -> list[str]:
-    """Made of relations and the names of nodes."""
+    """Build questions from relations and names of nodes."""
     kb, seed = tools.kb, random.Random(7)
     rows = sorted(kb.schema.relations, key=lambda row: -row.count)
     asked: list[str] = []

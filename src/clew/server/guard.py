@@ -1,4 +1,4 @@
-"""What every request passes before anything else sees it (host, origin, size, rate), and what every reply carries."""
+"""Checks for every request (host, origin, size, rate), and headers of every reply."""
 
 from __future__ import annotations
 
@@ -36,36 +36,36 @@ HEADERS = {
 }
 SAFE = ("GET", "HEAD", "OPTIONS")
 SIGN_IN = "/v1/sign-in"
-"""Needs no word of the page, which has none before; its origin is checked like that of all requests."""
+"""Route without a CSRF token, since the page has none yet. Its origin is checked as usual."""
 CALLBACK = "/v1/oidc/callback"
-"""Where a provider leads back to."""
+"""Route to which a provider redirects."""
 OPENED = ("/", CALLBACK)
-"""What a link on another site may open in a tab."""
+"""Routes that a link on another site may open."""
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
-"""A host name or an address, and perhaps a port: all that the header may hold."""
-MOST_CLIENTS = 10_000
+"""A host name or address with an optional port, the only valid content of the header."""
+MAX_CLIENTS = 10_000
 
 
 @dataclass
 class RateLimiter:
-    """A bucket of tokens for each client, refilled steadily; clients not seen for longest are forgotten."""
+    """A token bucket for each client, refilled steadily. The least recently seen clients are removed."""
 
     per_minute: int
     _buckets: OrderedDict[bytes, tuple[float, float]] = field(default_factory=OrderedDict)
 
     def wait(self, client: bytes, now: float) -> float:
-        """Seconds until the next request is welcome; 0 where this one is."""
+        """Return the seconds until the next request is allowed, or 0 if this request is allowed."""
         allowed, last = self._buckets.pop(client, (float(self.per_minute), now))
         allowed = min(float(self.per_minute), allowed + (now - last) * self.per_minute / 60)
         taken = allowed >= 1
         self._buckets[client] = (allowed - taken, now)
-        if len(self._buckets) > MOST_CLIENTS:
+        if len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
         return 0.0 if taken else (1 - allowed) * 60 / self.per_minute
 
 
 def network_of(address: str) -> str:
-    """The address; of IPv6 the part that one customer is given whole, since its addresses cost nothing."""
+    """Return the address, or the /64 network of IPv6, since one customer owns a whole network."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -76,12 +76,12 @@ def network_of(address: str) -> str:
 
 
 class _BodyError(Exception):
-    """Leaves the application, and reaches nobody."""
+    """Ends the application's handling of a request body."""
 
 
 @dataclass
 class _Body:
-    """A body is counted as it comes, and must have come within some seconds."""
+    """Counts a request body, and limits its duration."""
 
     most: int
     seconds: float
@@ -104,7 +104,7 @@ class _Body:
         async def counting() -> Message:
             nonlocal is_whole
             if is_whole:
-                return await receive()  # what comes after a body is the end of the connection, whenever that is
+                return await receive()  # after a body, only the end of the connection follows
             try:
                 async with asyncio.timeout_at(deadline):
                     message = await receive()
@@ -121,14 +121,14 @@ class _Body:
 
 
 class Guard:
-    """Refuses foreign hosts and origins, large bodies and floods; adds the security headers; counts."""
+    """Rejects foreign hosts and origins, large bodies and floods. Adds security headers and counts requests."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self.app, self.settings, self.metrics = app, settings, metrics
         self.rate = RateLimiter(settings.limits.per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -141,7 +141,7 @@ class Guard:
         async def sending(message: Message) -> None:
             nonlocal status
             if body.is_wrong and not body.is_refused:
-                return  # what the application makes of half a body
+                return  # reply of the application to an incomplete body
             if message["type"] == "http.response.start":
                 status = message["status"]
                 reply = MutableHeaders(scope=message)
@@ -160,7 +160,7 @@ class Guard:
                 await self.app(scope, body.counted(receive), sending)
             if body.is_wrong:
                 body.is_refused = True
-                late = (408, f"the request did not come whole within {body.seconds:g} seconds")
+                late = (408, f"the request was not complete within {body.seconds:g} seconds")
                 await _refuse(
                     sending,
                     *(late if body.is_late else (413, f"the request is larger than {body.most:,} bytes")),
@@ -177,7 +177,7 @@ class Guard:
             return 400, "the length of the body is ambiguous: send content-length or chunks", {"connection": "close"}
         host = HOST.fullmatch(headers.get("host", ""))
         if "*" not in self.settings.hosts and (host is None or host[1].lower() not in self.settings.hosts):
-            return 421, "the server is not addressed by this name: start it with --host-name", {}
+            return 421, "unknown host name: start the server with --host-name", {}
         is_link = scope["path"] in OPENED and scope["method"] in SAFE and headers.get("sec-fetch-mode") == "navigate"
         is_cross = headers.get("sec-fetch-site") == "cross-site" and not is_link
         if is_cross or _is_foreign(headers.get("origin"), headers.get("host", "")):
@@ -188,25 +188,25 @@ class Guard:
         try:
             grant = scope["clew.grant"] = await self._grant(headers.get("authorization"), headers.get("cookie"))
         except StorageError:
-            return 503, "who asks cannot be looked up: where users are kept does not answer", {"retry-after": "2"}
+            return 503, "users cannot be looked up: the user store does not answer", {"retry-after": "2"}
         wait = self.rate.wait(self._client(scope, grant), time.monotonic())
         if wait:
-            return 429, "too many requests: wait a little", {"retry-after": str(int(wait) + 1)}
+            return 429, "too many requests: try again later", {"retry-after": str(int(wait) + 1)}
         if grant is not None and grant.csrf is not None and scope["method"] not in SAFE and scope["path"] != SIGN_IN:
-            told = headers.get("x-csrf-token", "").encode()
-            if not hmac.compare_digest(told, grant.csrf.encode()):
-                return 403, "x-csrf-token is missing or out of date: GET /v1/me tells it", {}
+            token = headers.get("x-csrf-token", "").encode()
+            if not hmac.compare_digest(token, grant.csrf.encode()):
+                return 403, "x-csrf-token is missing or outdated: get it from /v1/me", {}
         return None
 
     async def _grant(self, authorization: str | None, cookie: str | None) -> Grant | None:
-        """What may be done; users are looked up in a thread, since a file or a database may be slow."""
+        """Return the grant of a request. Look up users in a thread, since a file or a database may be slow."""
         access = self.settings.access
         if self.settings.team is None or not (authorization or cookie):
             return access.grant(authorization, cookie)
         return await to_thread.run_sync(access.grant, authorization, cookie)
 
     def _client(self, scope: Scope, grant: Grant | None) -> bytes:
-        """Who is counted: a known user or token, or else the address, so that inventing tokens wins nothing."""
+        """Return the rate limit key: a known user or token, or else the address, so that fake tokens do not help."""
         if grant is None or self.settings.access.is_open:
             return digest_of(network_of((scope.get("client") or ("", 0))[0]))
         return grant.digest
@@ -221,15 +221,15 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _is_foreign(origin: str | None, host: str) -> bool:
-    """Whether an Origin header names another site than the Host header."""
+    """Return whether an Origin header names another site than the Host header."""
     return origin is not None and origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def _line(scope: Scope, status: int, seconds: float) -> str:
-    """A request in a line: when, from where, who, what; neither its query, which may be a question, nor a secret."""
+    """Format a log line: time, address, user, request. Without the query and secrets."""
     grant: Grant | None = scope.get("clew.grant")
     who = "-" if grant is None else grant.name
-    path = scope["path"].encode("unicode_escape").decode()[:300]  # nobody writes lines of his own
+    path = scope["path"].encode("unicode_escape").decode()[:300]  # prevents forged lines
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return f"{now} {(scope.get('client') or ('-',))[0]} {who} {scope['method']} {path} {status} {seconds * 1000:.0f}ms"
 

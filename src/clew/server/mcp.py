@@ -1,7 +1,7 @@
-"""The Model Context Protocol (modelcontextprotocol.io): a base's tools for agents, as JSON-RPC messages.
+"""Model Context Protocol (modelcontextprotocol.io): tools for agents as JSON-RPC messages.
 
-The part of the protocol that a server needs that only answers is small: initialize, ping, and lists of tools, resources
-and prompts, each of which can be called, read or got.
+A server that only answers needs a small part of the protocol: initialize, ping, and lists of tools, resources and
+prompts, with calls to use each.
 """
 
 from __future__ import annotations
@@ -37,28 +37,26 @@ from clew.server.wire import (
 )
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
-"""The revisions of the protocol spoken here, newest first."""
+"""Supported protocol versions, newest first."""
 PARSE, INVALID, UNKNOWN, PARAMETERS, NO_RESOURCE = -32700, -32600, -32601, -32602, -32002
 
 
 class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    base: str | None = Field(None, max_length=100, description="The base; may be left out where there is but one.")
+    base: str | None = Field(None, max_length=100, description="Name of the base. Optional if there is only one.")
 
 
 class _Ask(_Arguments):
-    question: str = Field(min_length=1, max_length=2000, description="The question, in words.")
-    method: str | None = Field(None, max_length=100, description="How to answer; left out for the default.")
-    k: int = Field(5, ge=1, le=50, description="How many answers.")
-    history: list[str] = Field(
-        [], max_length=20, description="Earlier questions of the conversation, the oldest first: this may lean on them."
-    )
+    question: str = Field(min_length=1, max_length=2000, description="The question in natural language.")
+    method: str | None = Field(None, max_length=100, description="Answering method. Optional.")
+    k: int = Field(5, ge=1, le=50, description="Maximum number of answers.")
+    history: list[str] = Field([], max_length=20, description="Earlier questions of the conversation, oldest first.")
 
 
 class _Find(_Arguments):
     text: str = Field(min_length=1, max_length=500, description="A name, even misspelt.")
     type: str | None = Field(None, max_length=200, description="Only nodes of this type.")
-    k: int = Field(10, ge=1, le=100, description="How many nodes.")
+    k: int = Field(10, ge=1, le=100, description="Maximum number of nodes.")
 
 
 class _Node(_Arguments):
@@ -67,7 +65,7 @@ class _Node(_Arguments):
 
 class _Neighbors(_Node):
     relation: str | None = Field(None, max_length=200, description="Only this relation.")
-    k: int = Field(20, ge=1, le=200, description="How many neighbours.")
+    k: int = Field(20, ge=1, le=200, description="Maximum number of neighbours.")
 
 
 class _Subgraph(_Arguments):
@@ -75,7 +73,7 @@ class _Subgraph(_Arguments):
 
 
 class _Answered(BaseModel):
-    """What `ask` returns."""
+    """Result of `ask`."""
 
     run: str
     text: str | None
@@ -92,13 +90,13 @@ class _Answered(BaseModel):
 
 
 class _Nodes(BaseModel):
-    """What `find` returns."""
+    """Result of `find`."""
 
     nodes: list[FoundReply]
 
 
 class _Between(BaseModel):
-    """What `subgraph` returns."""
+    """Result of `subgraph`."""
 
     nodes: list[DrawnNode]
     edges: list[EdgeReply]
@@ -107,7 +105,7 @@ class _Between(BaseModel):
 
 
 class _Around(BaseModel):
-    """What `neighbors` returns."""
+    """Result of `neighbors`."""
 
     nodes: list[NodeReply]
     edges: list[EdgeReply]
@@ -123,7 +121,7 @@ class _Call(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: what it does, what it takes and gives, and the function behind it, which returns text and data."""
+    """A tool: its description, argument and result types, and a function that returns text and data."""
 
     description: str
     takes: type[_Arguments]
@@ -173,22 +171,22 @@ TOOLS: Mapping[str, Tool] = {
 
 @dataclass(frozen=True)
 class McpServer:
-    """Answers messages about the bases it may see."""
+    """Answers messages about the bases that the client may see."""
 
     asker: Asker
     bases: Mapping[str, ServedBase]
     admit: Callable[[ServedBase, str], Callable[[str], None]] = lambda _, __: lambda _: None
-    """Counts a question or refuses it; what it returns is told the run."""
+    """Counts or rejects a question. Returns a callback for the id of the run."""
 
     def handle(self, text: str | bytes) -> dict[str, Any] | None:
-        """The reply to a message; None where it wants none."""
+        """Return the reply to a message, or None for notifications."""
         try:
             message = json.loads(text)
         except (ValueError, RecursionError):
             return _error(None, PARSE, "no JSON")
         if not isinstance(message, dict) or not isinstance(message.get("method"), str):
             if isinstance(message, dict) and ("result" in message or "error" in message):
-                return None  # a client's reply to a question that was never asked
+                return None  # a reply of the client without a request
             return _error(None, INVALID, "expected one JSON-RPC message with a method")
         number, method = message.get("id"), message["method"]
         if number is None:
@@ -232,14 +230,14 @@ class McpServer:
         }
 
     def _listed(self, name: str, tool: Tool) -> dict[str, Any]:
-        schema, told = tool.takes.model_json_schema(), tool.gives.model_json_schema()
-        for one in (schema, told):
+        schema, output = tool.takes.model_json_schema(), tool.gives.model_json_schema()
+        for one in (schema, output):
             one.pop("title", None)
         return {
             "name": name,
             "description": tool.description,
             "inputSchema": schema,
-            "outputSchema": told,
+            "outputSchema": output,
             "annotations": {"readOnlyHint": True, "openWorldHint": False},
         }
 
@@ -266,7 +264,7 @@ class McpServer:
         try:
             call = _Call.model_validate(parameters)
             if call.name not in TOOLS:
-                return _error(number, PARAMETERS, f"no tool {call.name[:100]!r}; there are: {', '.join(TOOLS)}")
+                return _error(number, PARAMETERS, f"no tool {call.name[:100]!r}: use {', '.join(TOOLS)}")
             tool = TOOLS[call.name]
             given = tool.takes.model_validate(call.arguments)
         except ValidationError as failure:
@@ -300,10 +298,10 @@ router = APIRouter(tags=["agents"])
 @router.post(
     "/mcp",
     openapi_extra={"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}},
-    responses={202: {"description": "A notification, taken note of."}},
+    responses={202: {"description": "Notification accepted."}},
 )
 async def mcp(request: Request, state: StateOf, grant: GrantOf) -> Response:
-    """One JSON-RPC message of the Model Context Protocol."""
+    """Handle one JSON-RPC message of the Model Context Protocol."""
     body = await request.body()
     server = McpServer(state.asker, state.seen_by(grant), partial(state.admit, grant))
     reply = await state.asker.in_thread(lambda: server.handle(body))

@@ -1,4 +1,4 @@
-"""What people put before an agent: resources to read (a base, a node) and prompts to begin with."""
+"""Resources (a base, a node) and prompts for agents."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ NODES = {
     "uriTemplate": "clew://bases/{base}/nodes/{key}",
     "name": "node",
     "title": "A node of a base",
-    "description": "What a base says about one node, by key or name: its document and its neighbours by relation.",
+    "description": "One node of a base, by key or name: its document and its neighbours by relation.",
     "mimeType": "text/plain",
 }
-MOST_RELATIONS = 200
-"""Of a base with more, the frequent ones are told."""
+MAX_RELATIONS = 200
+"""Maximum number of relations in a text, most frequent first."""
 PROMPTS: Mapping[str, tuple[str, str, str]] = {
     "answer": ("Answer a question from a base, each statement with its evidence.", "question", "The question."),
     "check": ("Check a claim against a base.", "claim", "What is claimed, in a sentence."),
     "connect": ("Tell how things are connected in a base.", "entities", "Names or keys, with commas between them."),
 }
-"""Prompt → what it does, the argument it needs, and what that is."""
+"""Prompts: description, required argument, and description of the argument."""
 
 
 def listed(bases: Mapping[str, ServedBase]) -> list[dict[str, str]]:
-    """A resource for every base that can be asked."""
+    """Return a resource for every base that can be asked."""
     return [
         {
             "uri": f"clew://bases/{quote(name, safe='')}",
@@ -48,16 +48,16 @@ def listed(bases: Mapping[str, ServedBase]) -> list[dict[str, str]]:
 
 
 def read(bases: Mapping[str, ServedBase], address: object) -> str:
-    """The text of a resource; one that is not there or may not be seen is not found."""
+    """Return the text of a resource. Raise NotFoundError if it does not exist or is not visible."""
     found = ADDRESS.fullmatch(address) if isinstance(address, str) else None
     base = None if found is None else bases.get(unquote(found[1]))
     if found is None or base is None:
-        raise NotFoundError(f"no resource {str(address)[:200]!r}: resources/list names them")
+        raise NotFoundError(f"no resource {str(address)[:200]!r}: see resources/list")
     return base_text(base) if found[2] is None else node_text(base.base().show(unquote(found[2])))
 
 
 def base_text(base: ServedBase) -> str:
-    """What is in a base and what can be asked, for somebody who has never seen it."""
+    """Describe the content of a base, with example questions."""
     opened = base.base()
     schema = opened.schema
     relations = sorted(schema.relations, key=lambda row: -row.count)
@@ -66,16 +66,16 @@ def base_text(base: ServedBase) -> str:
     lines += ["", "Relations:"]
     lines += [
         f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
-        for row in relations[:MOST_RELATIONS]
+        for row in relations[:MAX_RELATIONS]
     ]
-    if len(relations) > MOST_RELATIONS:
-        lines.append(f"- and {len(relations) - MOST_RELATIONS:,} more")
+    if len(relations) > MAX_RELATIONS:
+        lines.append(f"- and {len(relations) - MAX_RELATIONS:,} more")
     asked = examples(opened.tools)
     return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
 
 
 def node_text(page: Mapping[str, Any]) -> str:
-    """A node in words: its document, then its neighbours by relation."""
+    """Render a node as text: its document, then its neighbours by relation."""
     groups = [
         f"{group['relation']} ({group['direction']}, {group['count']}): "
         + ", ".join(node["name"] for node in group["nodes"])
@@ -85,7 +85,7 @@ def node_text(page: Mapping[str, Any]) -> str:
 
 
 def prompts() -> list[dict[str, Any]]:
-    """Every prompt with its arguments."""
+    """Return every prompt with its arguments."""
     base = {"name": "base", "description": "The base; may be left out.", "required": False}
     return [
         {
@@ -103,18 +103,18 @@ class _Wanted(BaseModel):
 
 
 def prompt(bases: Mapping[str, ServedBase], parameters: object) -> dict[str, Any]:
-    """A prompt with its arguments filled in, ready to be sent to a model."""
+    """Fill a prompt with its arguments."""
     wanted = _Wanted.model_validate(parameters)
     if wanted.name not in PROMPTS:
-        raise InputError(f"no prompt {wanted.name[:100]!r}; there are: {', '.join(PROMPTS)}")
+        raise InputError(f"no prompt {wanted.name[:100]!r}: use {', '.join(PROMPTS)}")
     what, needed, _ = PROMPTS[wanted.name]
     given = {name: value.strip() for name, value in wanted.arguments.items() if value.strip()}
     if given.keys() - {"base"} != {needed}:
         arrived = ", ".join(given) or "nothing"
-        raise InputError(f"the prompt {wanted.name} takes {needed}, and base where one is meant; given: {arrived}")
+        raise InputError(f"the prompt {wanted.name} requires {needed} and accepts base, but got: {arrived}")
     if "base" in given and given["base"] not in bases:
         raise InputError(f"name one of the bases: {', '.join(bases) or 'there are none'}")
     names = [given["base"]] if "base" in given else list(bases)
-    told = f"the knowledge base {names[0]}" if len(names) == 1 else f"the base that fits ({', '.join(names)})"
-    (message,) = Prompt.load("clew.server.prompts", wanted.name).fill(**{needed: given[needed]}, base=told)
+    base = f"the knowledge base {names[0]}" if len(names) == 1 else f"the base that fits ({', '.join(names)})"
+    (message,) = Prompt.load("clew.server.prompts", wanted.name).fill(**{needed: given[needed]}, base=base)
     return {"description": what, "messages": [{"role": "user", "content": {"type": "text", "text": message.content}}]}

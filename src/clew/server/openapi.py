@@ -1,4 +1,4 @@
-"""The description of the API: what FastAPI makes of the routes, with the token, and examples to begin with."""
+"""OpenAPI description: FastAPI's routes with authentication and examples."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ OPEN = {"/health", "/openapi.json", SIGN_IN}
 SCHEME = {
     "type": "http",
     "scheme": "bearer",
-    "description": "A token of `--token`, of `--keys` or of a user; a server on loopback without these asks for none.",
+    "description": "A token of `--token`, of `--keys` or of a user. Not required on loopback without these options.",
 }
 SESSION = {
     "type": "apiKey",
     "in": "cookie",
     "name": PLAIN_COOKIE,
-    "description": f"Of one who has signed in (`{SECURE_COOKIE}` over HTTPS); changes need the header `x-csrf-token`.",
+    "description": f"Session cookie (`{SECURE_COOKIE}` over HTTPS). Changes require the header `x-csrf-token`.",
 }
 ASKED = {"question": "Which genes cause Marfan syndrome?"}
 EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
@@ -81,7 +81,7 @@ EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
 
 
 def describe(app: FastAPI) -> None:
-    """Let the application describe itself with its security scheme and examples."""
+    """Add the security schemes and examples to the application's description."""
     plain = app.openapi
 
     def openapi() -> dict[str, Any]:

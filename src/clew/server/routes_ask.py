@@ -48,7 +48,7 @@ async def ask(
 
 @router.post("/estimate")
 async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateReply:
-    """What a question would cost; nothing is spent."""
+    """Estimate the cost of a question without spending anything."""
     method = checked_method(asked.method, asked.options)
     asked = state.served.settled(base, asked)
     state.served.model(asked.model)
@@ -59,20 +59,20 @@ async def estimate(base: BaseOf, state: StateOf, asked: AskRequest) -> EstimateR
 
 @router.get("/runs/{run}", response_model=AskReply)
 async def run(base: BaseOf, state: StateOf, run: RunOf) -> Any:
-    """A finished run again."""
+    """Return a finished run."""
     content = await state.asker.in_thread(lambda: state.runs.get(base.runs_name, run))
     return Response(content, media_type="application/json")
 
 
 @router.post("/runs/{run}/feedback", status_code=204)
 async def feedback(base: BaseOf, state: StateOf, run: RunOf, asked: FeedbackRequest, request: Request) -> None:
-    """Confirm the matches of a run for `clew feedback --learn`, or withdraw what was confirmed of its question."""
+    """Confirm the matches of a run for `clew feedback --learn`, or withdraw the confirmation of its question."""
 
     def keep() -> str:
         content = json.loads(state.runs.get(base.runs_name, run))
         question, tools = content["request"]["question"], base.base().tools
         if content["request"].get("history"):
-            raise InputError("a follow-up cannot be confirmed: its question is not whole")
+            raise InputError("a follow-up cannot be confirmed: its question depends on earlier questions")
         if asked.right:
             confirm(tools, question, [one["key"] for one in content["answers"] if one["group"] == "match"])
         else:

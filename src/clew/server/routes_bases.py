@@ -1,4 +1,4 @@
-"""Bases over HTTP: nodes, names, neighbours and subgraphs; bases made, described and deleted by admins."""
+"""Bases over HTTP: nodes, names, neighbours and subgraphs. Admins create, describe and delete bases."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ making = APIRouter(prefix="/v1", tags=["bases"])
 Text = Annotated[str, Query(min_length=1, max_length=500)]
 Many = Annotated[int, Query(ge=1, le=200)]
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-"""A picture styles itself, and opened alone it can do nothing else."""
+"""A picture may style itself, and can do nothing else if opened directly."""
 
 
 @router.get("")
 async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
-    """The bases that the client may ask."""
+    """Return the bases that the client may ask."""
 
     def work() -> list[BaseReply]:
         state.served.refresh()
@@ -55,14 +55,14 @@ async def bases(state: StateOf, grant: GrantOf) -> list[BaseReply]:
 
 @router.get("/{base}")
 async def base_details(base: BaseOf, state: StateOf, grant: GrantOf) -> BaseDetails:
-    """One base: schema, methods, models, and questions to begin with."""
+    """Return a base: schema, methods, models and example questions."""
     is_admin = grant.allows(base.name, "admin")
     return await state.asker.in_thread(lambda: _details(base, state.served, is_admin=is_admin))
 
 
 @router.get("/{base}/nodes/{key:path}")
 async def node(base: BaseOf, state: StateOf, key: str, k: Many = 10) -> NodePage:
-    """One node with its document and its neighbours, by key or by name."""
+    """Return a node with its document and its neighbours, by key or by name."""
     return NodePage(**await state.asker.in_thread(lambda: base.base().show(key, k)))
 
 
@@ -75,7 +75,7 @@ async def find(
     in_text: bool = False,
     k: Many = 10,
 ) -> list[FoundReply]:
-    """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their documents."""
+    """Find nodes by name (exact, then fuzzy, then by meaning), or by the words of their documents."""
     found = await state.asker.in_thread(lambda: base.base().find(text, type, k, in_text=in_text))
     return [FoundReply(**asdict(one)) for one in found]
 
@@ -84,7 +84,7 @@ async def find(
 async def mentions(
     base: BaseOf, state: StateOf, text: Annotated[str, Query(min_length=1, max_length=2000)]
 ) -> list[MentionReply]:
-    """The names in a text with the nodes they may stand for."""
+    """Find the names in a text and their possible nodes."""
     found = await state.asker.in_thread(lambda: base.base().mentions(text))
     return [MentionReply(**one) for one in found]
 
@@ -98,7 +98,7 @@ async def neighbors(
     direction: Direction = "any",
     k: Many = 20,
 ) -> GraphReply:
-    """A node and its neighbours, some of each relation."""
+    """Return a node and its neighbours, some of each relation."""
     found = await state.asker.in_thread(lambda: base.base().neighbours(key, relation, direction, k))
     return GraphReply(**found)
 
@@ -115,7 +115,7 @@ async def subgraph(
     format: Literal["json", "svg", "text"] = "json",
     hops: Annotated[int, Query(ge=1, le=6)] = 4,
 ) -> Any:
-    """What lies between entities, named by key or name; the last is the one all paths lead to."""
+    """Return the paths between entities, given by key or name. All paths lead to the last entity."""
 
     def work() -> Any:
         found = base.base().subgraph(*entity, hops=hops)
@@ -131,7 +131,7 @@ async def subgraph(
 
 
 def summary(base: ServedBase) -> BaseReply:
-    """A base in short."""
+    """Summarise a base."""
     opened = base.base_if_ready()
     return BaseReply(
         name=base.name,
@@ -170,11 +170,11 @@ def _method(name: str) -> MethodReply:
 
 
 async def managed_of(state: StateOf, grant: GrantOf) -> MadeBases:
-    """Where bases can be made, for an admin of all of them."""
+    """Return the store of created bases, for an admin of all bases."""
     if not grant.allows(EVERY_BASE, "admin"):
-        raise HTTPException(403, "this needs the role of an admin of all bases")
+        raise HTTPException(403, "this requires the role admin on all bases")
     if state.served.managed is None:
-        raise HTTPException(409, "this server makes no bases: start it with --bases FOLDER, or --state")
+        raise HTTPException(409, "this server cannot create bases: start it with --bases FOLDER or --state")
     return state.served.managed
 
 
@@ -183,7 +183,7 @@ ManagedOf = Annotated[MadeBases, Depends(managed_of)]
 
 @making.get("/managed")
 async def managed(state: StateOf, grant: GrantOf) -> ManagedReply:
-    """Whether the client may make bases, and which can be restored."""
+    """Return whether the client may create bases, and which bases can be restored."""
     found = state.served.managed
     if found is None or not grant.allows(EVERY_BASE, "admin"):
         return ManagedReply(may_make=False, deleted=())
@@ -193,9 +193,9 @@ async def managed(state: StateOf, grant: GrantOf) -> ManagedReply:
 
 @making.post("/bases", status_code=201)
 async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedOf) -> BaseReply:
-    """A new base that takes documents, and perhaps begins with one that the server may read."""
+    """Create a base for documents, optionally with a first document from the server's sources."""
     if asked.name in state.served.bases:
-        raise HTTPException(422, f"there is a base {asked.name!r} already")
+        raise HTTPException(422, f"the base {asked.name!r} already exists")
     settings, about = state.served.settings, BaseChange(title=asked.title, description=asked.description)
 
     def work() -> Documents:
@@ -204,7 +204,7 @@ async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedO
         if first is not None:
             folder.put(*first)
         if settings.team is not None:
-            settings.team.users.forget_base(asked.name)  # an earlier one of this name was for others
+            settings.team.users.forget_base(asked.name)  # permissions of an earlier base of this name
         state.runs.forget(asked.name)
         return folder
 
@@ -216,9 +216,9 @@ async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedO
 
 @making.patch("/bases/{base}")
 async def describe(asked: BaseChange, request: Request, base: BaseOf, state: StateOf, found: ManagedOf) -> BaseReply:
-    """Another title or description."""
+    """Update the title or description."""
     if not base.is_managed:
-        raise HTTPException(409, f"{base.name!r} was given to the server, not made here: it cannot be changed here")
+        raise HTTPException(409, f"{base.name!r} was not created here, so it cannot be changed here")
     await state.asker.in_thread(lambda: found.describe(base.name, asked))
     await state.audit(request, "base described", base.name)
     return await state.asker.in_thread(lambda: summary(base))
@@ -226,18 +226,18 @@ async def describe(asked: BaseChange, request: Request, base: BaseOf, state: Sta
 
 @making.put("/bases/{base}/model", status_code=204)
 async def choose_model(asked: ModelChoice, request: Request, base: BaseOf, state: StateOf, grant: GrantOf) -> None:
-    """Which of the server's models answers by default, said by an admin of the base."""
+    """Set the default model of a base, as an admin of the base."""
     if not grant.allows(base.name, "admin"):
-        raise HTTPException(403, "this needs the role of an admin of the base")
+        raise HTTPException(403, "this requires the role admin on the base")
     await state.asker.in_thread(lambda: state.served.choose_model(actor_of(request, grant), base.name, asked.model))
 
 
 @making.delete("/bases/{base}", status_code=204)
 async def delete(request: Request, base: BaseOf, state: StateOf, found: ManagedOf) -> None:
-    """Delete a base that was made here; for an hour it can be restored."""
+    """Delete a base that was created here. It can be restored for an hour."""
     folder = base.documents
     if not base.is_managed or folder is None:
-        raise HTTPException(409, f"{base.name!r} was given to the server, not made here: it cannot be deleted here")
+        raise HTTPException(409, f"{base.name!r} was not created here, so it cannot be deleted here")
     state.served.remove(base.name)
     await state.asker.in_thread(lambda: folder.close(1))
     await state.asker.in_thread(lambda: found.delete(base.name))

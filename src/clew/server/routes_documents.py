@@ -1,4 +1,4 @@
-"""Documents over HTTP: upload, list, read, delete; the base is built in the background."""
+"""Documents over HTTP: upload, list, read, delete. The base is built in the background."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from clew.server.wire import BuildReply, DocumentReply, DocumentsReply
 
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
-HIDDEN_ERROR = "the build failed: somebody who may see the whole base sees why"
-MOST_BOXES = 200
-MOST_LINES = 1000
-"""Lines of a node that are marked; a command line holds no more."""
+HIDDEN_ERROR = "the build failed: users who can see the whole base see the reason"
+MAX_BOXES = 200
+MAX_LINES = 1000
+"""Maximum number of highlighted lines of a node, limited by the length of a command line."""
 FARTHEST = 20_000.0
-"""Points from the top left of a page."""
+"""Maximum distance from the top left of a page, in points."""
 Side = Annotated[float, Field(ge=0, le=FARTHEST, allow_inf_nan=False)]
 SIDES = TypeAdapter(tuple[Side, Side, Side, Side])
 
 
 @router.get("")
 async def documents(base: BaseOf, state: StateOf) -> DocumentsReply:
-    """The files of a base; of one that takes uploads also how the build stands."""
+    """List the files of a base, and the state of the build if it accepts uploads."""
     return await _listing(base, state)
 
 
 @router.get("/{name:path}")
 async def document(base: BaseOf, state: StateOf, name: str) -> dict[str, Any]:
-    """A file as it was read: passages and tables with their pages."""
+    """Return the extracted passages and tables of a file with their pages."""
     return await state.asker.in_thread(lambda: base.base().document(name))
 
 
@@ -51,14 +51,14 @@ async def document(base: BaseOf, state: StateOf, name: str) -> dict[str, Any]:
     },
 )
 async def upload(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
-    """Keep a file, sent as the body, and build the base anew in the background."""
+    """Store a file sent as the body, and rebuild the base in the background."""
     content = await request.body()
     return await _changed(base, state, request, "uploaded", lambda folder: folder.put(name, content))
 
 
 @router.delete("/{name}", status_code=202)
 async def delete(base: WritableBaseOf, state: StateOf, name: str, request: Request) -> DocumentsReply:
-    """Remove a file and build the base anew; for an hour, or until the server stops, it can be restored."""
+    """Remove a file and rebuild the base. The file can be restored for an hour, or until the server stops."""
     return await _changed(base, state, request, "deleted", lambda folder: folder.delete(name))
 
 
@@ -71,10 +71,10 @@ async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Requ
 async def _changed(
     base: ServedBase, state: State, request: Request, what: str, change: Callable[[Documents], str | None]
 ) -> DocumentsReply:
-    """What is listed after a change, which is written down under the name that the file is kept by."""
+    """Apply a change, log it under the normalised file name, and return the new listing."""
     folder, name = _folder(base), request.path_params["name"]
     if not await state.asker.in_thread(lambda: base.sees_file(name)):
-        raise HTTPException(403, f"{name[:100]!r} is for other groups: only they may change it")
+        raise HTTPException(403, f"{name[:100]!r} belongs to other groups, and only they may change it")
     kept = await state.asker.in_thread(lambda: change(folder)) or name
     await state.audit(request, f"document {what}", f"{base.name}/{kept}")
     return await _listing(base, state)
@@ -87,10 +87,10 @@ async def page(
     key: Annotated[str, Query(min_length=1, max_length=500)],
     box: Annotated[
         list[Annotated[str, Query(max_length=100)]] | None,
-        Query(max_length=MOST_BOXES, description="left,top,right,bottom in points; left out: all lines of the node"),
+        Query(max_length=MAX_BOXES, description="left,top,right,bottom in points. Default: all lines of the node."),
     ] = None,
 ) -> Response:
-    """The page of an uploaded PDF that a passage, table or page stands on, its lines marked."""
+    """Render the page of an uploaded PDF with a passage, table or page, with its lines highlighted."""
     folder = _folder(base)
     boxes = None if box is None else [_box(text) for text in box]
 
@@ -99,7 +99,7 @@ async def page(
         name = str(tools.kb.node(tools.find_node(key)).attributes.get("file"))
         with folder.folder_with(name) as files:
             found = exploring.printed_page(tools, key, files, boxes)
-            return rendered(found.file, found.page, found.boxes[:MOST_LINES])
+            return rendered(found.file, found.page, found.boxes[:MAX_LINES])
 
     return Response(await state.asker.in_thread(work), media_type="image/png")
 
@@ -113,7 +113,7 @@ def _box(text: str) -> Box:
 
 def _folder(base: ServedBase) -> Documents:
     if base.documents is None:
-        raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")
+        raise HTTPException(409, f"{base.name!r} accepts no documents: start the server with --documents FOLDER")
     return base.documents
 
 
@@ -123,17 +123,17 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
     titles = {} if opened is None else await state.asker.in_thread(lambda: exploring.documents(opened.tools))
     if folder is None:
         if not titles:
-            raise HTTPException(409, f"{base.name!r} takes no documents: start the server with --documents FOLDER")
+            raise HTTPException(409, f"{base.name!r} accepts no documents: start the server with --documents FOLDER")
         found = tuple(DocumentReply(name=name, title=title, indexed=True) for name, title in titles.items())
         return DocumentsReply(documents=found, build=BuildReply(state="idle"), accepts=(), most_bytes=0)
 
     def listing() -> DocumentsReply:
-        """Files that the reader may see: those in the reader's view, and others that no rule hides."""
+        """List the files visible to the reader: files in the reader's view, and other files without a rule."""
         indexed, build, sees_all = folder.indexed(), folder.state(), base.sees_everything()
-        told = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
-        if not sees_all:  # stages, errors and counts speak of all files
+        status = build.model_copy(update={"error": state.served.addresses.hidden(build.error)})
+        if not sees_all:  # stages, errors and counts refer to all files
             error = HIDDEN_ERROR if build.error else None
-            told = BuildReply(
+            status = BuildReply(
                 state=build.state, error=error, skipped=tuple(one for one in build.skipped if base.sees_file(one.file))
             )
         return DocumentsReply(
@@ -143,7 +143,7 @@ async def _listing(base: ServedBase, state: State) -> DocumentsReply:
                 if name in titles or sees_all or (name not in indexed and base.sees_file(name))
             ),
             deleted=tuple(filter(base.sees_file, folder.deleted())),
-            build=told,
+            build=status,
             accepts=tuple(READERS),
             most_bytes=most_bytes,
         )

@@ -1,4 +1,4 @@
-"""Evaluations over HTTP: the runs of `clew eval` below one folder, compared, and what went wrong in them."""
+"""Evaluations over HTTP: the runs of `clew eval` in a folder, with comparisons and failures."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ router = APIRouter(prefix="/v1/evaluations", tags=["evaluations"])
 
 
 async def evaluations_of(state: StateOf, grant: GrantOf) -> Path:
-    """Return the folder of runs, for those who may see everything: runs show questions and answers of all bases."""
+    """Return the folder of runs, for users who may see everything, since runs contain data of all bases."""
     folder = state.served.settings.evaluations
     if folder is None:
-        raise HTTPException(404, "this server shows no evaluations: start it with --evaluations FOLDER")
+        raise HTTPException(404, "evaluations are not enabled: start the server with --evaluations FOLDER")
     if not grant.allows(EVERY_BASE):
-        raise HTTPException(403, "evaluations are for those who may read all bases")
+        raise HTTPException(403, "evaluations require access to all bases")
     seen = await state.asker.in_thread(lambda: [base.sees_everything() for base in state.seen_by(grant).values()])
     if not all(seen):
-        raise HTTPException(403, "evaluations show what is for groups: they are for those who are in all of them")
+        raise HTTPException(403, "evaluations require membership in all groups, since they show restricted content")
     return folder
 
 
@@ -38,7 +38,7 @@ Files = tuple[tuple[Path, int, int], ...]
 
 @router.get("")
 async def evaluations(state: StateOf, folder: EvaluationsOf) -> list[EvaluationReply]:
-    """Every set of questions with its runs: metrics with intervals, paired comparisons, types, time and cost."""
+    """Return every question set with its runs: metrics with intervals, paired comparisons, types, time and cost."""
     return await state.asker.in_thread(lambda: [_shown(section) for section in _sections(folder)])
 
 
@@ -50,7 +50,7 @@ async def failures(
     run: Annotated[str, Query(max_length=2000)],
     k: Annotated[int, Query(ge=1, le=500)] = 20,
 ) -> list[FailureReply]:
-    """The worst questions of a run, the worst first, with what was found instead and the trace."""
+    """Return the worst questions of a run, worst first, with the wrong answers and the trace."""
 
     def work() -> list[FailureReply]:
         for section in _sections(folder):
@@ -63,7 +63,7 @@ async def failures(
 
 
 def _sections(folder: Path) -> list[Section]:
-    """One for each set of questions, made again when a file has changed."""
+    """Return one section per question set. Rebuild them when a file has changed."""
     files = sorted(folder.rglob(ANSWERS)) if folder.is_dir() else []
     return _reported(folder, tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 

@@ -1,4 +1,4 @@
-"""Signing in at a provider over HTTP: there, and back again."""
+"""Sign in with a provider over HTTP."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from clew.server.team.sessions import secret_in
 
 router = APIRouter(tags=["team"])
 COOKIE = "clew-way"
-"""Says that a browser which comes back is the one that left."""
+"""Cookie to check that the browser that returns is the browser that left."""
 Told = Annotated[str, Query(max_length=4000)]
 
 
 @router.get("/v1/oidc/start", response_class=RedirectResponse, status_code=303)
 async def start(state: StateOf, team: TeamOf) -> Response:
-    """To the provider."""
+    """Redirect to the provider."""
     provider = _provider(state)
     way = await state.asker.in_thread(lambda: provider.begin(team))
     reply = RedirectResponse(way.address, 303)
@@ -33,7 +33,7 @@ async def start(state: StateOf, team: TeamOf) -> Response:
         path=CALLBACK,
         secure=provider.scheme == "https",
         httponly=True,
-        samesite="lax",  # the provider's page leads back here
+        samesite="lax",  # the provider redirects back here
     )
     return reply
 
@@ -42,14 +42,17 @@ async def start(state: StateOf, team: TeamOf) -> Response:
 async def callback(
     request: Request, state: StateOf, team: TeamOf, code: Told = "", state_: Annotated[Told, Query(alias="state")] = ""
 ) -> Response:
-    """Back from the provider: a session, or the sign-in again, which says that it was refused; why, the log says."""
+    """Handle the return from the provider: start a session, or show the sign-in with an error.
+
+    The log has the reason.
+    """
     provider = _provider(state)
     address = network_of(request.client.host if request.client is not None else "")
     cookie = request.cookies.get(COOKIE, "")
     try:
         secret = await state.asker.in_thread(lambda: provider.finish(team, address, code, state_, cookie))
     except ClewError as refused:
-        actor, why = Actor("somebody unknown", address), str(refused)
+        actor, why = Actor("unknown", address), str(refused)
         await state.asker.in_thread(lambda: team.store.audit(actor, "sign-in refused", why))
         reply = RedirectResponse("/#/sign-in?problem=provider", 303)
     else:
@@ -63,5 +66,5 @@ async def callback(
 def _provider(state: StateOf) -> Provider:
     provider = state.served.settings.provider
     if provider is None:
-        raise HTTPException(404, "this server knows no provider: start it with --oidc FILE")
+        raise HTTPException(404, "no login provider: start the server with --oidc FILE")
     return provider

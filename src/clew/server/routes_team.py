@@ -1,4 +1,4 @@
-"""Users over HTTP: signing in and out, one's own account, and what admins do."""
+"""Users over HTTP: sign in, sign out, own account, and user management by admins."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ router = APIRouter(tags=["team"])
 
 
 async def team_of(request: Request) -> Team:
-    """The users of the server; 404 where there are none."""
+    """Return the users of the server. 404 if it has no users."""
     team = (await state_of(request)).served.settings.team
     if team is None:
         raise HTTPException(404, "this server has no users: start it with --users FILE or --state")
@@ -41,26 +41,26 @@ async def team_of(request: Request) -> Team:
 
 
 async def person_of(request: Request) -> Grant:
-    """Who has signed in by the page: a token, which may leak, changes no account."""
+    """Return the grant of a signed-in user. Tokens may leak, so they cannot change accounts."""
     await team_of(request)
     grant = await grant_of(request)
     if grant.csrf is None:
-        raise HTTPException(403, "a token cannot do this: sign in")
+        raise HTTPException(403, "this requires a session: sign in")
     return grant
 
 
 async def admin_of(grant: Annotated[Grant, Depends(person_of)]) -> Grant:
-    """An admin of the server."""
+    """Return the grant of an admin of the server."""
     if not grant.allows(EVERY_BASE, "admin"):
-        raise HTTPException(403, "this needs the role of an admin of all bases")
+        raise HTTPException(403, "this requires the role admin on all bases")
     return grant
 
 
 async def base_admin_of(base: str, request: Request, grant: Annotated[Grant, Depends(person_of)]) -> Grant:
-    """An admin of the base in the path."""
+    """Return the grant of an admin of the base in the path."""
     await base_of(base, request)
     if not grant.allows(base, "admin"):
-        raise HTTPException(403, "this needs the role of an admin of the base")
+        raise HTTPException(403, "this requires the role admin on the base")
     return grant
 
 
@@ -72,7 +72,7 @@ BaseAdminOf = Annotated[Grant, Depends(base_admin_of)]
 
 @router.post(SIGN_IN)
 async def sign_in(asked: SignIn, request: Request, response: Response, state: StateOf, team: TeamOf) -> MeReply:
-    """Begin a session, which the reply's cookie holds; one that the request came with ends."""
+    """Start a session with a cookie in the reply. End the session of the request, if any."""
     address = network_of(request.client.host if request.client is not None else "")
 
     def work() -> tuple[str, MeReply]:
@@ -96,7 +96,7 @@ def sign_out(request: Request, response: Response, team: TeamOf, grant: PersonOf
 
 @router.get("/v1/me")
 def me(team: TeamOf, grant: GrantOf) -> MeReply:
-    """Who has signed in, and what this user may do."""
+    """Return the signed-in user and permissions."""
     return _me(team, grant)
 
 
@@ -104,7 +104,7 @@ def me(team: TeamOf, grant: GrantOf) -> MeReply:
 async def change_password(
     asked: PasswordChange, request: Request, response: Response, state: StateOf, team: TeamOf, grant: PersonOf
 ) -> MeReply:
-    """Another password; every session of the user ends, and this one goes on under another secret."""
+    """Change the password. All sessions of the user end, and this session continues with a new secret."""
     actor, user = actor_of(request, grant), _user(grant)
 
     def work() -> tuple[str, MeReply]:
@@ -119,46 +119,46 @@ async def change_password(
 
 @router.get("/v1/me/history")
 def history(state: StateOf, team: TeamOf, grant: PersonOf) -> list[AskedReply]:
-    """What one asked of bases that one may still ask."""
+    """Return the user's questions to bases that the user may still ask."""
     return team.history(_user(grant), list(state.seen_by(grant)))
 
 
 @router.delete("/v1/me/history", status_code=204)
 def forget_history(team: TeamOf, grant: PersonOf) -> None:
-    """Forget what one asked."""
+    """Delete the user's questions."""
     team.forget(_user(grant))
 
 
 @router.get("/v1/me/tokens")
 def tokens(team: TeamOf, grant: PersonOf) -> list[TokenReply]:
-    """One's tokens, without their secrets."""
+    """Return the user's tokens without their secrets."""
     return team.sessions.tokens(_user(grant))
 
 
 @router.post("/v1/me/tokens", status_code=201)
 def make_token(asked: TokenRequest, request: Request, team: TeamOf, grant: PersonOf) -> NewTokenReply:
-    """A token for a program, which may do what its user may, but never as an admin; it is told this once."""
+    """Create a token for a program with the user's permissions, except admin rights. It is shown once."""
     if not grant.roles:
-        raise HTTPException(403, "choose a password of your own first")
+        raise HTTPException(403, "change the initial password first")
     actor = actor_of(request, grant)
     return NewTokenReply(token=team.sessions.make_token(actor, _user(grant), asked.name, asked.write, asked.days))
 
 
 @router.delete("/v1/me/tokens/{number}", status_code=204)
 def remove_token(number: int, request: Request, team: TeamOf, grant: PersonOf) -> None:
-    """Remove one of one's tokens."""
+    """Delete one of the user's tokens."""
     team.sessions.remove_token(actor_of(request, grant), _user(grant), number)
 
 
 @router.get("/v1/users", dependencies=[Depends(admin_of)])
 def users(team: TeamOf) -> list[UserReply]:
-    """All users."""
+    """Return all users."""
     return team.users.all()
 
 
 @router.post("/v1/users", status_code=201)
 async def make_user(asked: NewUser, request: Request, state: StateOf, team: TeamOf, grant: AdminOf) -> PasswordReply:
-    """A user with a password to begin with, which is told this once."""
+    """Create a user with an initial password, which is shown once."""
     change = UserChange(**asked.model_dump(exclude={"name"}, exclude_unset=True))
     _check_bases(state, change)
     actor = actor_of(request, grant)
@@ -170,20 +170,20 @@ async def make_user(asked: NewUser, request: Request, state: StateOf, team: Team
 def change_user(
     name: str, change: UserChange, request: Request, state: StateOf, team: TeamOf, grant: AdminOf
 ) -> UserReply:
-    """Change roles, groups or quota, or switch a user off or on."""
+    """Change roles, groups or quota, or enable or disable a user."""
     _check_bases(state, change)
     return team.users.change(actor_of(request, grant), name, change)
 
 
 @router.delete("/v1/users/{name}", status_code=204)
 def remove_user(name: str, request: Request, team: TeamOf, grant: AdminOf) -> None:
-    """Remove a user with sessions, tokens and history."""
+    """Delete a user with sessions, tokens and history."""
     team.users.remove(actor_of(request, grant), name)
 
 
 @router.post("/v1/users/{name}/password")
 async def reset_password(name: str, request: Request, state: StateOf, team: TeamOf, grant: AdminOf) -> PasswordReply:
-    """A new password to begin with; sessions and tokens of the user end."""
+    """Set a new initial password. Sessions and tokens of the user end."""
     actor = actor_of(request, grant)
     return PasswordReply(
         name=name.lower(), password=await state.asker.in_thread(lambda: team.users.reset_password(actor, name))
@@ -196,13 +196,13 @@ def audit(
     before: Annotated[int | None, Query(ge=0)] = None,
     k: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[AuditReply]:
-    """What was done, the newest first."""
+    """Return the audit log, newest first."""
     return team.audit_log(before, k)
 
 
 @router.get("/v1/bases/{base}/members", dependencies=[Depends(base_admin_of)])
 def members(base: str, team: TeamOf) -> dict[str, RoleName]:
-    """Users with a role of their own on this base."""
+    """Return users with an explicit role on this base."""
     return team.users.members(base)
 
 
@@ -210,7 +210,7 @@ def members(base: str, team: TeamOf) -> dict[str, RoleName]:
 def set_member(
     base: str, name: str, asked: RoleRequest, request: Request, team: TeamOf, grant: BaseAdminOf
 ) -> dict[str, RoleName]:
-    """Give a user a role on this base, or take it."""
+    """Give a user a role on this base, or remove it."""
     team.users.set_member(actor_of(request, grant), base, name, asked.role)
     return team.users.members(base)
 
@@ -241,12 +241,12 @@ def _me(team: Team, grant: Grant) -> MeReply:
 
 
 def _is_secure(request: Request) -> bool:
-    """Whether the browser came by HTTPS."""
+    """Return whether the browser uses HTTPS."""
     return request.headers.get("origin", "").startswith("https://")
 
 
 def set_cookie(response: Response, secret: str, *, is_secure: bool) -> None:
-    """For this host, this site and no script; where the browser came by HTTPS, for HTTPS alone."""
+    """Set the session cookie for this host and site, without script access, and only for HTTPS if it is used."""
     response.set_cookie(
         SECURE_COOKIE if is_secure else PLAIN_COOKIE,
         secret,
@@ -261,4 +261,4 @@ def set_cookie(response: Response, secret: str, *, is_secure: bool) -> None:
 def _check_bases(state: State, change: UserChange) -> None:
     for base in change.roles or {}:
         if base != EVERY_BASE and base not in state.served.bases:
-            raise HTTPException(422, f"roles: no base {base[:100]!r}; there are: *, {', '.join(state.served.bases)}")
+            raise HTTPException(422, f"roles: no base {base[:100]!r}: use *, {', '.join(state.served.bases)}")

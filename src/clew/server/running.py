@@ -1,4 +1,4 @@
-"""A running server: uvicorn with limits, also for clients that take their time."""
+"""Run the server: uvicorn with limits, also for slow clients."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from clew.server.app import create_app
 from clew.server.settings import Limits, ServerSettings
 
 SHUTDOWN_SECONDS = 20
-"""How long questions under way may go on after the server was told to stop."""
+"""Time for running questions after the server is told to stop, in seconds."""
 
 
 def run(settings: ServerSettings, host: str, port: int, say: Callable[[str], None]) -> None:
-    """Serve until told to stop."""
+    """Serve until the process is stopped."""
     with listen(host, port) as listening:
         say(f"http://{host}:{listening.getsockname()[1]}")
         uvicorn.Server(configured(settings)).run(sockets=[listening])
 
 
 def configured(settings: ServerSettings) -> uvicorn.Config:
-    """How uvicorn runs the application."""
+    """Configure uvicorn for the application."""
     return uvicorn.Config(
         create_app(settings),
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # whoever is believed about his address has as many as he likes
+        proxy_headers=False,  # a trusted header would let clients choose their address
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         timeout_keep_alive=30,
         h11_max_incomplete_event_size=64 * 1024,
-        http=timed_protocol(settings.limits),  # h11: the other parser would let headers grow without limit
+        http=timed_protocol(settings.limits),  # h11, since the other parser does not limit headers
         ws="none",
     )
 
 
 def timed_protocol(limits: Limits) -> type[H11Protocol]:
-    """Return a protocol that closes connections which do not send the head of a request or take no reply in time."""
+    """Return a protocol that closes connections which send a request head or read a reply too slowly."""
 
     class TimedProtocol(H11Protocol):
-        """Waits for a head from its first byte or from the beginning of the connection; for a reader all the time."""
+        """Limits the time for a request head, from the first byte or the connection, and the time of readers."""
 
         _head_timer: asyncio.TimerHandle | None = None
         _reply_timer: asyncio.TimerHandle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            """The first head is awaited from here on."""
+            """Start waiting for the first head."""
             super().connection_made(transport)
             self._await_head()
 
         def data_received(self, data: bytes) -> None:
-            """Part of a head starts the clock and does not turn it back; a whole one stops it."""
+            """Start the timer with a partial head, and stop it with a complete head."""
             super().data_received(data)
             if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
                 self._await_head()
@@ -63,19 +63,19 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
                 self._stop_waiting()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            """Nothing is awaited any more."""
+            """Stop all timers."""
             self._stop_waiting()
             self._stop_watching()
             super().connection_lost(exc)
 
         def pause_writing(self) -> None:
-            """More of a reply is waiting here than fits: watch whether the client takes it."""
+            """Start watching whether the client reads the buffered reply."""
             super().pause_writing()
             self._stop_watching()
             self._watch()
 
         def resume_writing(self) -> None:
-            """The client has taken it."""
+            """Stop watching, since the client has read the buffer."""
             super().resume_writing()
             self._stop_watching()
 
@@ -86,7 +86,7 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
                 if self.transport.get_write_buffer_size() < left:
                     self._watch()
                 else:
-                    self.transport.abort()  # close() would go on waiting for the client
+                    self.transport.abort()  # close() would continue waiting for the client
 
             self._reply_timer = asyncio.get_running_loop().call_later(limits.reply_seconds, check)
 
@@ -108,10 +108,10 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections."""
+    """Create a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only where a socket says that it speaks TCP does asyncio send at once: else every reply waits 40 ms for the
-    # client's acknowledgement of its first half.
+    # asyncio disables Nagle's algorithm only for sockets with an explicit TCP protocol. Otherwise every reply waits
+    # 40 ms for the client's acknowledgement of its first half.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((host.strip("[]"), port))

@@ -1,4 +1,4 @@
-"""Finished runs, kept so that a link to one shows it again; and counters for those who watch the server."""
+"""Finished runs, stored so that links stay valid, and counters for monitoring."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Any
 from clew.core.errors import NotFoundError
 from clew.server.store import Store
 
-MOST_STORED = 20_000
-"""Runs in a database; one takes some ten kilobytes."""
+MAX_STORED = 20_000
+"""Maximum number of runs in a database. A run has about ten kilobytes."""
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{12}")
 
 
 @dataclass
 class Runs:
-    """The last runs of every base in memory, and on disk where there is a folder for them."""
+    """The last runs of every base in memory, and on disk if there is a folder."""
 
     folder: Path | None = None
     most: int = 2000
@@ -32,13 +32,13 @@ class Runs:
 
     @staticmethod
     def new_id() -> str:
-        """An id nobody can guess."""
+        """Return an id that cannot be guessed."""
         return secrets.token_urlsafe(9)
 
     def put(self, base: str, run: str, content: bytes) -> None:
-        """Keep a run; the oldest is forgotten where there are too many."""
+        """Store a run. Remove the oldest run if there are too many."""
         with self._lock:
-            self._kept[base, run] = zlib.compress(content, 1)  # rows of a long list are much alike
+            self._kept[base, run] = zlib.compress(content, 1)  # rows of a long list are similar
             dropped = [self._kept.popitem(last=False)[0] for _ in range(len(self._kept) - self.most)]
         if self.folder is not None:
             (self.folder / base).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Runs:
                 self._file(self.folder, *old).unlink(missing_ok=True)
 
     def get(self, base: str, run: str) -> bytes:
-        """A run of this base; that of another base does not exist here."""
+        """Return a run of this base. Raise NotFoundError for runs of other bases."""
         with self._lock:
             content = self._kept.get((base, run))
         if content is not None:
@@ -56,10 +56,10 @@ class Runs:
             file = self._file(self.folder, base, run)
             if file.is_file():
                 return file.read_bytes()
-        raise NotFoundError("no such run: it was forgotten, or never made")
+        raise NotFoundError("no such run: it has expired, or the link is wrong")
 
     def forget(self, base: str) -> None:
-        """Forget all runs of a base, whoever may see them."""
+        """Delete all runs of a base, including runs of its views."""
         with self._lock:
             for key in [key for key in self._kept if key[0].partition("~")[0] == base]:
                 del self._kept[key]
@@ -72,14 +72,14 @@ class Runs:
 
 
 class StoredRuns(Runs):
-    """The last runs of all servers in their database, and nothing in memory: what one forgets all have forgotten."""
+    """The last runs of all servers in their database, without memory, so that deletions apply to all servers."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(None, MOST_STORED)
+        super().__init__(None, MAX_STORED)
         self.store = store
 
     def put(self, base: str, run: str, content: bytes) -> None:
-        """Keep a run; the oldest is forgotten where there are too many."""
+        """Store a run. Remove the oldest run if there are too many."""
         row = self.store.row(
             "INSERT INTO run (base, run, content) VALUES (?, ?, ?) ON CONFLICT (base, run) DO NOTHING RETURNING id",
             *(base, run, content),
@@ -88,20 +88,20 @@ class StoredRuns(Runs):
             self.store.note("DELETE FROM run WHERE id <= ?", row["id"] - self.most)
 
     def get(self, base: str, run: str) -> bytes:
-        """A run of this base; that of another base does not exist here."""
+        """Return a run of this base. Raise NotFoundError for runs of other bases."""
         row = self.store.row("SELECT content FROM run WHERE base = ? AND run = ?", base, run)
         if row is None:
-            raise NotFoundError("no such run: it was forgotten, or never made")
+            raise NotFoundError("no such run: it has expired, or the link is wrong")
         return bytes(row["content"])
 
     def forget(self, base: str) -> None:
-        """Forget all runs of a base, whoever may see them."""
+        """Delete all runs of a base, including runs of its views."""
         view = f"{base}~"
         self.store.note("DELETE FROM run WHERE base = ? OR substr(base, 1, ?) = ?", base, len(view), view)
 
 
 def _write_privately(file: Path, content: bytes) -> None:
-    """Questions and what was answered are for the one who runs the server."""
+    """Write a file that only the user of the server can read, since it contains questions and answers."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
         opened.write(content)
 
@@ -111,7 +111,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Metrics:
-    """Requests by route and status with their times, asks by base and method, and what is going on now."""
+    """Counts and durations of requests by route and status, questions by base and method, and current activity."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -121,7 +121,7 @@ class Metrics:
         self.gauges: dict[str, int] = {"clew_asks_running": 0, "clew_asks_waiting": 0}
 
     def request(self, scope: Any, status: int, seconds: float) -> None:
-        """One finished request; routes are named by their pattern, so that keys and names do not multiply them."""
+        """Count a finished request. Routes are named by pattern, so that keys and names do not multiply them."""
         route = getattr(scope.get("route"), "path", "unmatched")
         method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
         labels = (("method", method), ("route", route))
@@ -132,17 +132,17 @@ class Metrics:
             self._sums[labels] += seconds
 
     def count(self, name: str, **labels: str) -> None:
-        """One more of something."""
+        """Increment a counter."""
         with self._lock:
             self._counts[name][tuple(sorted(labels.items()))] += 1
 
     def change(self, gauge: str, by: int) -> None:
-        """More or less of something is going on."""
+        """Change a gauge."""
         with self._lock:
             self.gauges[gauge] += by
 
     def text(self) -> str:
-        """All of it."""
+        """Render all metrics."""
         lines = []
         with self._lock:
             for name, counter in sorted(self._counts.items()):

@@ -1,4 +1,4 @@
-"""The bases of a server, opened when first needed and opened again when they were built anew."""
+"""The bases of a server, opened on demand and reopened after a rebuild."""
 
 from __future__ import annotations
 
@@ -35,55 +35,55 @@ if TYPE_CHECKING:  # an extra
     from clew.store.postgres.catalog import Watched
 
 NEED_MODEL = frozenset({"iterative_passages", "no_passages"})
-"""Methods that do nothing without a language model."""
+"""Methods that require a language model."""
 LARGEST_NUMBER = 1000
-"""For any option of a method: a client must not ask for a billion candidates."""
+"""Maximum absolute value of a method's options, so that clients cannot request a billion candidates."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """One state of a base, as some groups may see it."""
+    """One state of a base, as visible to some groups."""
 
     state: float
     base: Base
     groups: frozenset[str]
-    """Every group that some part of the whole base is for."""
+    """All groups of the whole base."""
     rules: Rules
-    """The rules that say who may see which documents."""
+    """Visibility rules for documents."""
     restrictions: str
-    """Fingerprint of who may see what in the whole base."""
+    """Fingerprint of the visibility of all content."""
 
 
 @dataclass
 class ServedBase:
-    """One base by name, opened again when it was built anew, and where its documents lie."""
+    """A base by name, reopened after a rebuild, with its documents."""
 
     name: str
     place: str | Path
     """A folder, or the address of a database."""
     documents: Documents | None = None
     groups: tuple[str, ...] = ()
-    """Those who ask see what these groups may see."""
+    """Groups of the reader."""
     about: Callable[[], dict[str, str]] | None = None
-    """Title and description of a base that was made on the page; None of others."""
+    """Title and description of a base created on the page. None for other bases."""
     _lock: Lock = field(default_factory=Lock, repr=False)
     _opened: Opened | None = field(default=None, repr=False)
     _views: dict[tuple[str, ...], ServedBase] = field(default_factory=dict, repr=False)
 
     @property
     def runs_name(self) -> str:
-        """The name under which finished runs are kept.
+        """Name under which finished runs are stored.
 
-        A run of a base with groups is for readers in the same groups, as long as the base hides the same as then.
+        A run of a base with groups is only for readers in the same groups, while the base hides the same content.
         """
         opened = self.opened()
         if not opened.base.is_view:
             return self.name
-        told = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
-        return f"{self.name}~{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+        visible = json.dumps([sorted(opened.groups.intersection(self.groups)), opened.restrictions])
+        return f"{self.name}~{hashlib.sha256(visible.encode()).hexdigest()[:16]}"
 
     def for_groups(self, groups: tuple[str, ...]) -> ServedBase:
-        """The same base for somebody who is of these groups, too."""
+        """Return the base for a reader who also belongs to these groups."""
         wanted = tuple(sorted({*self.groups, *groups}))
         if wanted == tuple(sorted(self.groups)):
             return self
@@ -94,28 +94,28 @@ class ServedBase:
 
     @property
     def is_managed(self) -> bool:
-        """Whether it was made on the page."""
+        """Whether the base was created on the page."""
         return self.about is not None
 
     @property
     def is_opened(self) -> bool:
-        """Whether asking begins at once."""
+        """Whether the base is already open."""
         return self._opened is not None
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is anything to ask yet."""
+        """Whether there is content to ask about."""
         return self._state() is not None
 
     def base(self) -> Base:
-        """The current generation of the base: who has it answers from one state, whatever is written meanwhile."""
+        """Return the current generation. Answers come from one state, even if the base is rewritten meanwhile."""
         return self.opened().base
 
     def sees_everything(self) -> bool:
-        """Return whether nothing of the base is hidden from its reader."""
+        """Return whether the reader can see everything in the base."""
         try:
             return self.opened().groups.issubset(self.groups)
-        except NotFoundError:  # nothing is there yet, or nothing that the reader may see
+        except NotFoundError:  # empty, or without content visible to the reader
             return not self.is_ready
 
     def sees_file(self, name: str) -> bool:
@@ -127,10 +127,10 @@ class ServedBase:
         return not groups or not groups.isdisjoint(self.groups)
 
     def opened(self) -> Opened:
-        """Open the current generation, unless it is open."""
+        """Open the current generation unless it is already open."""
         state = self._state()
         if state is None:
-            raise NotFoundError(f"the base {self.name!r} holds nothing yet: upload documents first")
+            raise NotFoundError(f"the base {self.name!r} is empty: upload documents first")
         with self._lock:
             if self._opened is None or self._opened.state != state:
                 whole = open_base(self.place)
@@ -140,14 +140,14 @@ class ServedBase:
             return self._opened
 
     def base_if_ready(self) -> Base | None:
-        """The current generation; None where there is nothing to ask, even if the last document goes meanwhile."""
+        """Return the current generation, or None if there is no content, even if it is deleted meanwhile."""
         try:
             return self.base()
         except NotFoundError:
             return None
 
     def _state(self) -> float | None:
-        """What changes when the base is built anew: when its manifest was written, or the number of its generation."""
+        """Return a value that changes with a rebuild: the time of the manifest, or the generation number."""
         if self._watched is not None:
             return self._watched.newest()
         try:
@@ -164,7 +164,7 @@ class ServedBase:
         return Watched(str(self.place))
 
     def warm(self) -> None:
-        """Open what questions need, before the first one comes."""
+        """Open everything that questions need, before the first question."""
         base = self.base_if_ready()
         if base is not None:
             tools = base.tools
@@ -172,9 +172,9 @@ class ServedBase:
 
 
 class Addresses:
-    """The hosts of models, which are nobody's business but the server's: they are taken out of all that it says.
+    """Addresses of model servers, which are removed from all output.
 
-    They are known from the specs of models and from the names that opened models bear.
+    They come from the specifications of models and from the names of opened models.
     """
 
     def __init__(self, specs: Iterable[str]) -> None:
@@ -183,25 +183,25 @@ class Addresses:
             self.add(spec.partition("#")[0])
 
     def add(self, address: str) -> None:
-        """Hide this address from now on: a URL, or what follows the @ in a model's name."""
+        """Hide this address from now on: a URL, or the part after the @ in a model's name."""
         parts = urlsplit(address if "://" in address else f"//{address}")
         if ("://" in address or "/" in address) and parts.netloc:
             host = parts.netloc.rpartition("@")[2]
-            if not host:  # a database on a socket of this machine
+            if not host:  # a database on a local socket
                 return
             self._places |= {host, host.rpartition(":")[0] or host} if host.rpartition(":")[2].isdigit() else {host}
 
-    def hidden(self, told: Any) -> Any:
-        """The same without addresses, in texts however deep they lie."""
+    def hidden(self, value: Any) -> Any:
+        """Remove addresses from all texts in a value."""
         if not self._places:
-            return told
-        if isinstance(told, str):
-            return self._pattern().sub("its server", told)
-        if isinstance(told, dict):
-            return {name: self.hidden(value) for name, value in told.items()}
-        if isinstance(told, list | tuple):
-            return [self.hidden(value) for value in told]
-        return told
+            return value
+        if isinstance(value, str):
+            return self._pattern().sub("its server", value)
+        if isinstance(value, dict):
+            return {name: self.hidden(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hidden(part) for part in value]
+        return value
 
     def _pattern(self) -> re.Pattern[str]:
         longest_first = "|".join(map(re.escape, sorted(self._places, key=len, reverse=True)))
@@ -209,14 +209,14 @@ class Addresses:
 
 
 class Served:
-    """Everything a server holds."""
+    """All bases and models of a server."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.bases = {name: ServedBase(name, place, None, settings.groups) for name, place in settings.bases.items()}
         for name, folder in settings.documents.items():
             if name in self.bases:
-                raise InputError(f"two bases are called {name!r}: rename the folder {folder}")
+                raise InputError(f"duplicate base name {name!r}: rename the folder {folder}")
             documents = DocumentFolder(folder, settings.limits.most_files)
             self.bases[name] = ServedBase(name, documents.base, documents, settings.groups)
         self._lock = Lock()
@@ -232,21 +232,21 @@ class Served:
         self._chosen: dict[str, str] = {}
 
     def add(self, name: str, documents: Documents) -> ServedBase:
-        """Serve a base that was made on the page."""
+        """Serve a base created on the page."""
         assert self.managed is not None
         with self._lock:
             known = self.bases.get(name)
             if known is not None and known.place == documents.base:
-                return known  # a look at what other servers made was faster
+                return known  # `refresh` was faster
             if known is not None:
-                raise InputError(f"two bases are called {name!r}: rename the folder {documents.base}")
+                raise InputError(f"duplicate base name {name!r}: rename the folder {documents.base}")
             about = partial(self.managed.about, name)
             base = ServedBase(name, documents.base, documents, self.settings.groups, about)
-            self.bases = {**self.bases, name: base}  # another thread may go through the old ones
+            self.bases = {**self.bases, name: base}  # another thread may iterate over the old mapping
             return base
 
     def refresh(self) -> None:
-        """Know the bases that were made or deleted at another server; one that was given to this one goes first."""
+        """Update the bases created or deleted by other servers. Bases given to this server take precedence."""
         if self.managed is None or self.settings.state is None:
             return
         made = self.managed.all()
@@ -257,16 +257,16 @@ class Served:
             self.add(name, made[name])
 
     def remove(self, name: str) -> None:
-        """Serve a base no longer."""
+        """Stop serving a base."""
         with self._lock:
             self.bases = {other: base for other, base in self.bases.items() if other != name}
 
     def document_folders(self) -> list[Documents]:
-        """Of the bases that take documents now."""
+        """Return the documents of all bases that accept documents."""
         return [base.documents for base in self.bases.values() if base.documents is not None]
 
     def default_model(self, base: str) -> str:
-        """The model that answers where a question names none; one that the server has no longer counts as none."""
+        """Return the default model of a base, or "none" if the server no longer has it."""
         team = self.settings.team
         if not self.settings.models:
             return "none"
@@ -274,7 +274,7 @@ class Served:
         return chosen if chosen in self.settings.models else "none"
 
     def choose_model(self, actor: Actor, base: str, name: str) -> None:
-        """Let a model answer by default; without users this lasts until the server stops."""
+        """Set the default model. Without users, the setting lasts until the server stops."""
         self.model(name)
         if self.settings.team is None:
             self._chosen[base] = name
@@ -282,14 +282,14 @@ class Served:
             self.settings.team.store.set_setting(actor, f"model of {base}", name)
 
     def settled(self, base: ServedBase, request: AskRequest) -> AskRequest:
-        """The request with a model by name."""
+        """Return the request with a model name."""
         return request if request.model else request.model_copy(update={"model": self.default_model(base.name)})
 
     def model(self, name: str) -> LanguageModel | None:
-        """A model by the name under which the server knows it: an address in a request opens nothing."""
+        """Return a model by its name on this server. Addresses in requests are not accepted."""
         if name != "none" and name not in self.settings.models:
             there = ", ".join(["none", *self.settings.models])
-            raise NotFoundError(f"no model {name[:100]!r}; this server has: {there}")
+            raise NotFoundError(f"no model {name[:100]!r}: use {there}")
         with self._lock:
             if name not in self._models:
                 model = open_model(self.settings.models[name], ledger=self._ledger)
@@ -299,7 +299,7 @@ class Served:
 
 
 def _made(settings: ServerSettings) -> MadeBases | None:
-    """Where bases can be made."""
+    """Return the store for bases created on the page, if any."""
     if settings.state is not None:
         from clew.server.shared_bases import SharedBases  # an extra
 
@@ -308,23 +308,23 @@ def _made(settings: ServerSettings) -> MadeBases | None:
 
 
 def checked_method(name: str | None, given: Mapping[str, str | int | float | bool]) -> Method:
-    """The method of a request; options that could name a file are not for clients."""
+    """Return the method of a request. Clients cannot set options that could name a file."""
     kind = catalog.method_class(name or catalog.DEFAULT_METHOD)
     allowed = plain_options(kind)
     for option in given:
         if option not in allowed:
             there = ", ".join(sorted(allowed)) or "none"
-            raise InputError(f"{kind.name} has no option {option!r} here; it has: {there}")
+            raise InputError(f"{kind.name} has no option {option!r} here: use {there}")
     parsed = parse_options(kind, {option: str(value) for option, value in given.items()})
     for option, value in parsed.items():
         numbers = value if isinstance(value, tuple) else (value,)
         if any(isinstance(number, int | float) and not abs(number) <= LARGEST_NUMBER for number in numbers):
-            raise InputError(f"{kind.name}: {option} must lie between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
+            raise InputError(f"{kind.name}: {option} must be between -{LARGEST_NUMBER} and {LARGEST_NUMBER}")
     return kind(**parsed)
 
 
 def runnable(tools: OpenBase, models: Collection[str]) -> tuple[str, ...]:
-    """The methods that make sense of this base: passages need documents, queries and paths need a graph."""
+    """Return the methods for this base: passages need documents, queries and paths need a graph."""
     schema = tools.kb.schema
     of_graphs, of_texts = ("focus", "paths", "subgraph_reranking"), ("knowledge_graph_prompting",)
     left_out = of_graphs if schema.holds_passages else of_texts if schema.relations else (*of_graphs, *of_texts)

@@ -1,4 +1,4 @@
-"""What a server serves, to whom, and how much of it."""
+"""Settings of a server: bases, models, access and limits."""
 
 from __future__ import annotations
 
@@ -23,80 +23,80 @@ if TYPE_CHECKING:  # extras
 
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 Door = Access | Team
-"""What a request meets first."""
+"""Authentication: tokens (`Access`) or accounts (`Team`)."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much one client may ask for."""
+    """Limits for one client."""
 
     request_bytes: int = 256_000
     upload_bytes: int = 50_000_000
     per_minute: int = 600
-    """Requests a minute for one known token, or else for one address; headers of proxies are not believed."""
+    """Maximum requests per minute for one known token, or else for one address. Clew ignores proxy headers."""
     waiting: int = 256
-    """Asks that may wait for a thread; more are turned away."""
+    """Maximum queue length. Further questions fail with BusyError."""
     head_seconds: float = 15.0
-    """How long the head of a request may take to come whole."""
+    """Time limit for the head of a request."""
     body_seconds: float = 30.0
-    """How long its body may take."""
+    """Time limit for the body of a request."""
     upload_seconds: float = 600.0
-    """How long an uploaded file may take."""
+    """Time limit for an uploaded file."""
     reply_seconds: float = 60.0
-    """How long a client may take nothing of a reply that waits for it."""
+    """Time limit without progress while a client reads a reply."""
     most_files: int = 2000
-    """Files in one document base."""
+    """Maximum number of files in a document base."""
 
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Bases by name, models by name, who may use them, and the limits."""
+    """Bases and models by name, access and limits."""
 
     bases: Mapping[str, str | Path]
     documents: dict[str, Path] = field(default_factory=dict)
-    """Folders of document bases, which take uploads."""
+    """Folders of document bases, which accept uploads."""
     models: dict[str, str] = field(default_factory=dict)
-    """Name → spec; a client names the model and never sees the spec."""
+    """Model specifications by name. Clients only see the names."""
     access: Door = field(default_factory=Access)
     limits: Limits = Limits()
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
-    """The names under which the server may be addressed: another one is a rebound DNS name."""
+    """Allowed host names. Other names may be rebound DNS names."""
     provider: Provider | None = None
-    """Where users may sign in instead."""
+    """Login provider."""
     runs: Path | None = None
-    """Where finished runs are kept; None forgets them when the server stops."""
+    """Folder for finished runs. None deletes them when the server stops."""
     evaluations: Path | None = None
-    """Runs of `clew eval` that the page shows."""
+    """Folder with runs of `clew eval` to show on the page."""
     made: Path | None = None
-    """Where bases lie that are made on the page."""
+    """Folder for bases created on the page."""
     state: DatabaseStore | None = None
-    """Where all of this lies instead, for several servers."""
+    """Database for all of this instead, for several servers."""
     sources: Sources = field(default_factory=Sources)
-    """What bases can be made of on the page, besides uploads."""
+    """Sources for bases created on the page, in addition to uploads."""
     budget: Budget = field(default_factory=Budget)
-    """A cap on what the models may cost as long as the server runs."""
+    """Maximum cost of models while the server runs."""
     workers: int = 1
-    """Processes that answer questions without a model; 1 answers them in threads of the server."""
+    """Number of processes for questions without a model. 1 uses threads of the server."""
     groups: tuple[str, ...] = ()
-    """Everybody who asks sees what these groups may see, where a base is not for everybody."""
+    """Groups of every client."""
     log: Callable[[str], None] | None = None
-    """Told every request in a line."""
+    """Callback with a line per request."""
     warm: bool = False
-    """Whether indexes and the embedder are opened before the first question."""
+    """Whether to open indexes and the embedder before the first question."""
 
     @property
     def team(self) -> Team | None:
-        """The users, where there are some."""
+        """The users, if any."""
         return self.access if isinstance(self.access, Team) else None
 
 
 def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
-    """Bases by the names of their folders without `.kb`; two of one name are refused."""
+    """Return bases by the names of their folders without `.kb`. Raise InputError for duplicate names."""
     return _named([(folder.resolve().name.removesuffix(".kb"), folder) for folder in folders])
 
 
 def named_places(places: Sequence[str]) -> dict[str, str | Path]:
-    """Bases in folders by the names of these, and in databases by their own."""
+    """Return bases by name: folder names, and names in databases."""
     folders = named_bases([Path(place) for place in places if not is_address(place)])
     stored = [(unquote(place.partition("#")[2]) or "base", place) for place in places if is_address(place)]
     return _named([*folders.items(), *stored])
@@ -110,15 +110,15 @@ def _named(given: Sequence[tuple[str, T]]) -> dict[str, T]:
     for name, place in given:
         if NAME.fullmatch(name) is None:
             shown = name if is_address(place) else place
-            raise InputError(f"{shown}: a base is served under its name, which must be letters, digits, . _ -")
+            raise InputError(f"{shown}: the name of a base may contain only letters, digits, . _ -")
         if name in named:
-            raise InputError(f"two bases are called {name!r}: rename one of them")
+            raise InputError(f"duplicate base name {name!r}: rename one of them")
         named[name] = place
     return named
 
 
 def named_models(given: Sequence[str]) -> dict[str, str]:
-    """`fast=http://…#qwen` → {"fast": …}; without a name the model's own one stands in."""
+    """Parse `fast=http://…#qwen` to {"fast": …}. Without a name, use the model's name."""
     named = {}
     for text in given:
         name, equals, spec = text.partition("=")
@@ -129,7 +129,7 @@ def named_models(given: Sequence[str]) -> dict[str, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Bases that are made on the page of several servers: their documents lie in one database, and so do the bases."""
+"""Bases created on the page of several servers, with documents and bases in one database."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from clew.store.postgres.catalog import empty
 from clew.store.postgres.connection import Address
 
 SILENT = 15.0
-"""Seconds after which a server that was not heard of is dead: what it built is taken up by another one."""
+"""Seconds without a sign of life after which a server counts as dead, and another server takes over its build."""
 
 
 @dataclass(frozen=True)
 class SharedDocuments:
-    """The documents of one base; which of the servers builds it is decided elsewhere (shared_builds.py)."""
+    """The documents of one base. shared_builds.py decides which server builds it."""
 
     store: DatabaseStore
     number: int
@@ -34,27 +34,27 @@ class SharedDocuments:
 
     @property
     def address(self) -> Address:
-        """Of the base that is built of them."""
+        """Address of the base built from the documents."""
         return self.store.address.named(f"made/{self.number}")
 
     @property
     def base(self) -> str:
-        """Where that is, with all that it takes to open it."""
+        """Complete address of the base, including credentials."""
         return self.address.url
 
     def names(self) -> dict[str, int]:
-        """File → bytes."""
+        """Return file sizes by name."""
         query = "SELECT name, bytes FROM document WHERE base = ? AND deleted IS NULL ORDER BY name"
         return {row["name"]: row["bytes"] for row in self.store.rows(query, self.number)}
 
     def indexed(self) -> Mapping[str, Any]:
-        """The files the base was built of, with their digests."""
+        """Return the files in the base with their digests."""
         row = self.store.row("SELECT built FROM made WHERE id = ?", self.number)
         built: dict[str, str] = {} if row is None else json.loads(row["built"])
         return built
 
     def put(self, name: str, content: bytes) -> str:
-        """Check and keep a file, then build; returns its name as kept."""
+        """Check and store a file, then build. Return its normalised name."""
         name = check_upload(self.names(), name, content, self.most_files)
         self.store.note(
             "WITH kept AS (INSERT INTO document (base, name, digest, bytes, content) VALUES (?, ?, ?, ?, ?) "
@@ -65,7 +65,7 @@ class SharedDocuments:
         return name
 
     def delete(self, name: str) -> None:
-        """Remove a file, then build; whoever builds now, and may read this very file, stops."""
+        """Remove a file, then build. A running build, which may read this file, stops."""
         found = self.store.row(
             "WITH gone AS (UPDATE document SET deleted = ? WHERE base = ? AND name = ? AND deleted IS NULL RETURNING 1)"
             " UPDATE made SET wanted = TRUE, tries = 0, worker = NULL WHERE id = ? AND EXISTS (SELECT 1 FROM gone) "
@@ -76,7 +76,7 @@ class SharedDocuments:
             raise NotFoundError(f"no document {name!r}")
 
     def deleted(self) -> list[str]:
-        """Files that can be restored; those deleted long ago are forgotten here."""
+        """Return the files that can be restored. Remove expired files."""
         self.store.note("DELETE FROM document WHERE base = ? AND deleted < ?", self.number, time.time() - KEPT_SECONDS)
         query = "SELECT name FROM document WHERE base = ? AND deleted IS NOT NULL ORDER BY name"
         return [row["name"] for row in self.store.rows(query, self.number)]
@@ -89,10 +89,10 @@ class SharedDocuments:
             *(self.number, checked_name(name), time.time() - KEPT_SECONDS, self.number),
         )
         if found is None:
-            raise NotFoundError(f"no deleted document {name!r}: it was restored, or forgotten")
+            raise NotFoundError(f"no deleted document {name!r}: it was restored, or has expired")
 
     def state(self) -> BuildReply:
-        """How the build stands, whichever server builds; it waits where that one has died."""
+        """Return the state of the build on any server. It is waiting if that server has died."""
         row = self.store.row(
             "SELECT state, CASE WHEN worker IS NULL THEN wanted ELSE seen < now() - make_interval(secs => ?) END "
             "AS waits FROM made WHERE id = ?",
@@ -104,14 +104,14 @@ class SharedDocuments:
 
     @contextmanager
     def folder_with(self, name: str) -> Iterator[Path]:
-        """A temporary folder with this file, if there is one of this name."""
+        """Create a temporary folder with this file, if it exists."""
         with TemporaryDirectory(prefix="clew-") as scratch:
             if name in self.names():
                 self.write(name, Path(scratch))
             yield Path(scratch)
 
     def write(self, name: str, folder: Path) -> str | None:
-        """Write a file there; returns its digest, None where it was deleted just now."""
+        """Write a file to a folder. Return its digest, or None if it has just been deleted."""
         query = "SELECT digest, content FROM document WHERE base = ? AND name = ? AND deleted IS NULL"
         row = self.store.row(query, self.number, name)
         if row is None:
@@ -120,60 +120,60 @@ class SharedDocuments:
         return str(row["digest"])
 
     def resume(self) -> None:
-        """Nothing: what waits is taken up by whichever server is free."""
+        """Do nothing, since any free server takes over waiting builds."""
 
     def close(self, patience: float = 20.0) -> None:
-        """Nothing: the documents are those of other servers, too."""
+        """Do nothing, since other servers also use the documents."""
 
 
 @dataclass(frozen=True)
 class SharedBases:
-    """All bases that were made on a page; what is deleted can be restored for an hour."""
+    """All bases created on a page. Deleted bases can be restored for an hour."""
 
     store: DatabaseStore
     most_files: int
 
     def all(self) -> dict[str, SharedDocuments]:
-        """Those that are there."""
+        """Return all bases."""
         rows = self.store.rows("SELECT id, name FROM made WHERE deleted IS NULL ORDER BY name")
         return {row["name"]: self.documents(row["id"]) for row in rows}
 
     def documents(self, number: int) -> SharedDocuments:
-        """Those of one base."""
+        """Return the documents of a base."""
         return SharedDocuments(self.store, number, self.most_files)
 
     def make(self, name: str, about: BaseChange) -> SharedDocuments:
-        """A new base, empty."""
-        told = json.dumps(about.model_dump(exclude_none=True), ensure_ascii=False)
+        """Create an empty base."""
+        about_json = json.dumps(about.model_dump(exclude_none=True), ensure_ascii=False)
         with self.store.alone():
             there = self.all()
             if checked_base_name(name) in there:
-                raise InputError(f"there is a base {name!r} already")
+                raise InputError(f"the base {name!r} already exists")
             if len(there) >= MOST:
-                raise InputError(f"{MOST} bases can be made at most: delete one first")
-            self.store.note("INSERT INTO made (name, about) VALUES (?, ?)", name, told)
+                raise InputError(f"the limit of {MOST} bases is reached: delete one first")
+            self.store.note("INSERT INTO made (name, about) VALUES (?, ?)", name, about_json)
             return self.all()[name]
 
     def describe(self, name: str, about: BaseChange) -> None:
-        """Another title or description; what is left out stays."""
+        """Update the title or description. Omitted fields stay unchanged."""
         with self.store.alone():
-            told = json.dumps(self.about(name) | about.model_dump(exclude_none=True), ensure_ascii=False)
-            self.store.note("UPDATE made SET about = ? WHERE name = ? AND deleted IS NULL", told, name)
+            about_json = json.dumps(self.about(name) | about.model_dump(exclude_none=True), ensure_ascii=False)
+            self.store.note("UPDATE made SET about = ? WHERE name = ? AND deleted IS NULL", about_json, name)
 
     def about(self, name: str) -> dict[str, str]:
-        """Title and description."""
+        """Return title and description."""
         row = self.store.row("SELECT about FROM made WHERE name = ? AND deleted IS NULL", name)
-        told: dict[str, str] = {} if row is None else json.loads(row["about"])
-        return told
+        about: dict[str, str] = {} if row is None else json.loads(row["about"])
+        return about
 
     def delete(self, name: str) -> None:
-        """Put a base aside; whoever builds it stops."""
+        """Delete a base. A running build stops."""
         self.store.note(
             "UPDATE made SET deleted = ?, worker = NULL WHERE name = ? AND deleted IS NULL", time.time(), name
         )
 
     def deleted(self) -> list[str]:
-        """Those that can be restored; those deleted long ago are removed here."""
+        """Return the bases that can be restored. Remove expired bases."""
         for row in self.store.rows("SELECT id FROM made WHERE deleted < ?", time.time() - KEPT_SECONDS):
             empty(self.documents(row["id"]).address)
             self.store.note("DELETE FROM made WHERE id = ?", row["id"])
@@ -181,10 +181,10 @@ class SharedBases:
         return [row["name"] for row in rows]
 
     def restore(self, name: str) -> SharedDocuments:
-        """Undo a deletion, of several the last one."""
+        """Undo the last deletion of this name."""
         with self.store.alone():
             if name in self.all():
-                raise InputError(f"there is a base {name!r} again: delete it first")
+                raise InputError(f"the base {name!r} exists again: delete it first")
             found = self.store.row(
                 "UPDATE made SET wanted = TRUE, tries = 0, deleted = NULL WHERE id = (SELECT id FROM made "
                 "WHERE name = ? AND deleted > ? ORDER BY deleted DESC LIMIT 1) RETURNING id",

@@ -1,8 +1,8 @@
-"""Which server builds a base that several share: one at a time, and another one where that one dies.
+"""Scheduling of builds among servers: one server builds a base, and another takes over if it dies.
 
-Each server tells every second that it lives. One that was not heard of for some seconds has lost its build, and the
-next server that is free takes it up. The old one may only have been slow: it stops when it hears of that, and whoever
-of the two writes second is refused, since another state of the base is current by then, and builds again.
+Each server sends a sign of life every second. If it is silent for some seconds, it has lost its build, and the next
+free server takes over. A slow server stops when it notices. If both write, the second write is rejected, since another
+state of the base is current, and it builds again.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from clew.store.postgres.catalog import Watched, empty
 
 BEAT = 1.0
 """Seconds between two signs of life."""
-MOST_TRIES = 3
-"""Servers that may die of one build, before it is given up."""
+MAX_TRIES = 3
+"""Maximum number of servers that may die during one build."""
 BEGUN = BuildReply(state="running", stage="reading")
-GIVEN_UP = BuildReply(state="failed", error=f"given up: {MOST_TRIES} servers stopped while they built it; upload again")
+GIVEN_UP = BuildReply(state="failed", error=f"{MAX_TRIES} servers stopped during the build: upload again")
 
 
 @dataclass
 class _Build:
-    """One build that this server does."""
+    """A build on this server."""
 
     documents: SharedDocuments
-    told: BuildReply = BEGUN
+    state: BuildReply = BEGUN
     process: Process | None = None
     is_lost: bool = False
 
     def tell(self, state: BuildReply) -> None:
-        self.told = state
+        self.state = state
 
     def stop(self) -> None:
         self.is_lost = True
@@ -55,7 +55,7 @@ class _Build:
 
 
 class SharedBuilds:
-    """What one server does for the bases of all."""
+    """Builds on one server for the bases of all servers."""
 
     def __init__(self, bases: SharedBases, on_beat: Callable[[], None]) -> None:
         self.bases, self.store, self.on_beat = bases, bases.store, on_beat
@@ -67,11 +67,11 @@ class SharedBuilds:
         self._scratch = TemporaryDirectory(prefix="clew-builds-", ignore_cleanup_errors=True)
 
     def start(self) -> None:
-        """Live, and build what waits."""
+        """Start sending signs of life and building."""
         self._life.start()
 
     def close(self) -> None:
-        """Stop; what was begun is for another server."""
+        """Stop. Another server takes over an unfinished build."""
         self._ending.set()
         if self._life.is_alive():
             self._life.join()
@@ -86,7 +86,7 @@ class SharedBuilds:
 
     def _live(self) -> None:
         while not self._ending.wait(BEAT):
-            with suppress(ClewError):  # a database that does not answer does so later, or questions say it
+            with suppress(ClewError):  # the database may answer later, or questions will report the error
                 self._beat()
                 self.on_beat()
 
@@ -97,17 +97,17 @@ class SharedBuilds:
             return
         alive = self.store.row(
             "UPDATE made SET seen = now(), state = ? WHERE id = ? AND worker = ? RETURNING id",
-            *(build.told.model_dump_json(), build.documents.number, self.name),
+            *(build.state.model_dump_json(), build.documents.number, self.name),
         )
         if alive is None:
             build.stop()
 
     def _take(self) -> None:
-        """Begin with what has waited, or what a dead server has left."""
+        """Start a waiting build, or a build of a dead server."""
         self.store.note(
             "UPDATE made SET worker = NULL, wanted = FALSE, state = ? "
             "WHERE tries >= ? AND worker IS NOT NULL AND seen < now() - make_interval(secs => ?)",
-            *(GIVEN_UP.model_dump_json(), MOST_TRIES, SILENT),
+            *(GIVEN_UP.model_dump_json(), MAX_TRIES, SILENT),
         )
         row = self.store.row(
             "UPDATE made SET worker = ?, seen = now(), state = ?, wanted = FALSE, tries = tries + 1 WHERE id = ("
@@ -123,7 +123,7 @@ class SharedBuilds:
 
     def _do(self, build: _Build) -> None:
         try:
-            with suppress(ClewError):  # a database that does not answer: the build waits for another server
+            with suppress(ClewError):  # the database does not answer, so another server will build
                 try:
                     built, ended = self._done(build)
                 except OSError as error:
@@ -133,7 +133,7 @@ class SharedBuilds:
             self._build = None
 
     def _finish(self, build: _Build, built: dict[str, str], ended: BuildReply) -> None:
-        """Say how it ended, where it is still this server's to say."""
+        """Store the result, if the build still belongs to this server."""
         self.store.note(
             "UPDATE made SET worker = NULL, seen = NULL, tries = 0, state = ?, wanted = wanted OR ?, "
             "built = coalesce(?, built) WHERE id = ? AND worker = ?",
@@ -143,7 +143,7 @@ class SharedBuilds:
         )
 
     def _done(self, build: _Build) -> tuple[dict[str, str], BuildReply]:
-        """The files that were built with their digests, and how it ended; it waits where somebody else was faster."""
+        """Return the built files with digests, and the final state, which is waiting if another server was faster."""
         documents, folder = build.documents, Path(self._scratch.name) / str(build.documents.number)
         current = Watched(documents.base).newest() or 0  # before any file is read
         shutil.rmtree(folder / "files", ignore_errors=True)
@@ -163,7 +163,7 @@ class SharedBuilds:
             if build.is_lost:
                 process.terminate()
             assert process.stdin is not None
-            with suppress(OSError):  # it has ended already
+            with suppress(OSError):  # the process has already ended
                 process.stdin.write(json.dumps([documents.base, current]).encode() + b"\n")
                 process.stdin.flush()
             ended = followed(process, build.tell)

@@ -1,4 +1,4 @@
-"""What the server may read where an admin makes a base: files, folders and addresses that were named at its start."""
+"""Sources that the server may read when an admin creates a base: files, folders and addresses given at its start."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Sources:
-    """An allow-list; an address that ends with a slash allows all below it."""
+    """An allow-list. An address with a trailing slash allows everything below it."""
 
     places: tuple[str, ...] = ()
 
     def offered(self) -> list[str]:
-        """What can be asked for by name, and the addresses."""
+        """Return the names of all files, and the addresses."""
         return [*self._files(), *self._addresses]
 
     def read(self, name: str, most_bytes: int) -> tuple[str, bytes]:
-        """The name and the content of a file that is allowed."""
+        """Return the name and content of an allowed file."""
         found = self._files().get(name)
         if found is None and not self._allows(name):
-            raise InputError(
-                f"{name[:200]!r} is no file or address that this server may read: --source PLACE allows it"
-            )
+            raise InputError(f"{name[:200]!r} is not a source of this server: allow it with --source PLACE")
         kept = unquote(name.rstrip("/").rpartition("/")[2])
         return kept, _fetched(name, most_bytes) if found is None else _bounded(found, most_bytes)
 
@@ -42,7 +40,7 @@ class Sources:
         return [place for place in self.places if _is_address(place)]
 
     def _files(self) -> dict[str, Path]:
-        """Files by name; what a link in a folder leads to elsewhere is left out."""
+        """Return files by name. Skip links out of a folder."""
         found: dict[str, Path] = {}
         for place in (Path(place) for place in self.places if not _is_address(place)):
             folder = place.resolve()
@@ -53,7 +51,7 @@ class Sources:
         return found
 
     def _allows(self, address: str) -> bool:
-        """Whether an address is one of the list, or plainly below one: no way up, no user, no other host."""
+        """Return whether an address is in the list or below a listed address, without `..`, users or other hosts."""
         parts = urlsplit(address)
         if parts.username is not None or not parts.hostname or re.search(r"(^|/)\.\.?(/|$)|\\\\", unquote(parts.path)):
             return False
@@ -77,11 +75,11 @@ def _bounded(file: Path, most_bytes: int) -> bytes:
 
 
 def _fetched(address: str, most_bytes: int) -> bytes:
-    """The content of an address; where it leads elsewhere nobody follows."""
+    """Fetch an address without following redirects."""
     try:
         with httpx.stream("GET", address, timeout=SECONDS, follow_redirects=False) as reply:
             if reply.status_code != httpx.codes.OK:
-                raise InputError(f"{address[:200]} answers with status {reply.status_code}: expected the file itself")
+                raise InputError(f"{address[:200]} returned status {reply.status_code}: expected the file")
             return read_bounded(reply.iter_bytes(), most_bytes, SECONDS)
     except (httpx.HTTPError, TimeoutError, ReplyTooLongError) as failure:
         raise InputError(f"{address[:200]} cannot be read: {failure}") from None

@@ -1,4 +1,4 @@
-"""What every handler needs, found on the application; asynchronous, since FastAPI calls all else in another thread."""
+"""Dependencies of the handlers. They are asynchronous, since FastAPI calls other functions in another thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clew.server.store import Actor
 
 @dataclass(frozen=True)
 class State:
-    """One server."""
+    """State of one server."""
 
     served: Served
     asker: Asker
@@ -26,11 +26,11 @@ class State:
     metrics: Metrics
 
     def seen_by(self, grant: Grant) -> dict[str, ServedBase]:
-        """The bases that a client may see, as its groups may see them."""
+        """Return the bases that a client may see, restricted to its groups."""
         return {name: base.for_groups(grant.groups) for name, base in self.served.bases.items() if grant.allows(name)}
 
     def admit(self, grant: Grant, base: ServedBase, question: str) -> Callable[[str], None]:
-        """Count a question of a user, or refuse it; what is returned is told the run of its answer."""
+        """Count or reject a question of a user. Return a callback for the id of its run."""
         team = self.served.settings.team
         if team is None or grant.user is None:
             return lambda _: None
@@ -38,22 +38,22 @@ class State:
         return lambda run: team.answered(number, run)
 
     async def audit(self, request: Request, what: str, about: str) -> None:
-        """Write down what somebody of a team did."""
+        """Log an action of a user."""
         team, grant = self.served.settings.team, request.scope["clew.grant"]
         if team is not None and grant is not None:
             await to_thread.run_sync(team.store.audit, actor_of(request, grant), what, about)
 
 
 async def state_of(request: Request) -> State:
-    """The server that a request came to."""
+    """Return the server state of a request."""
     return cast(State, request.app.state.clew)
 
 
 async def grant_of(request: Request) -> Grant:
-    """What the request's token or session allows; 401 without one where they are asked for."""
+    """Return the grant of the request's token or session. 401 if one is required and missing."""
     grant: Grant | None = request.scope["clew.grant"]
     if grant is None:
-        needed = "a token is needed: Authorization: Bearer …"
+        needed = "a token is required: Authorization: Bearer …"
         if (await state_of(request)).served.settings.team is not None:
             needed = "sign in, or send a token: Authorization: Bearer …"
         raise HTTPException(401, needed, {"www-authenticate": "Bearer"})
@@ -61,25 +61,25 @@ async def grant_of(request: Request) -> Grant:
 
 
 async def base_of(base: str, request: Request) -> ServedBase:
-    """The base in the path, as the groups of the client may see it; one that the client may not see does not exist."""
+    """Return the base in the path, restricted to the client's groups. 404 if the client may not see it."""
     grant, served = await grant_of(request), (await state_of(request)).served
     if grant.allows(base) and base not in served.bases:
-        await to_thread.run_sync(served.refresh)  # another server may have made it just now
+        await to_thread.run_sync(served.refresh)  # another server may have created it
     if not grant.allows(base) or base not in served.bases:
         raise HTTPException(404, f"no base {base[:100]!r}")
     return served.bases[base].for_groups(grant.groups)
 
 
 async def writable_base_of(base: str, request: Request) -> ServedBase:
-    """The same where documents may be changed."""
+    """Return the base in the path, if the client may change its documents."""
     found = await base_of(base, request)
     if not (await grant_of(request)).allows(base, "editor"):
-        raise HTTPException(403, "this needs the role of an editor, or a token that may write")
+        raise HTTPException(403, "this requires the role editor, or a token with write access")
     return found
 
 
 def actor_of(request: Request, grant: Grant) -> Actor:
-    """Who does something, for the audit log."""
+    """Return the actor for the audit log."""
     return Actor(grant.name, request.client.host if request.client is not None else "")
 
 

@@ -1,4 +1,4 @@
-"""Where a server keeps what lasts: SQL that SQLite and PostgreSQL both understand, with `?` for each value."""
+"""Persistent state of a server, in SQL for both SQLite and PostgreSQL, with `?` for each value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Actor:
-    """Who does something, and from where."""
+    """The user of an action, and the address."""
 
     name: str
     address: str = ""
@@ -25,54 +25,54 @@ SERVER = Actor("the server")
 
 
 class Store(ABC):
-    """A file of this machine, or a database that several servers share; safe for threads."""
+    """A local file, or a database shared by several servers, safe for threads."""
 
     @abstractmethod
     def rows(self, query: str, *values: Any) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
 
     @abstractmethod
     def note(self, statement: str, *values: Any) -> None:
-        """Write something of which the last moments may be lost with the power."""
+        """Write a row. The last writes may be lost in a power failure."""
 
     @abstractmethod
     def alone(self) -> AbstractContextManager[None]:
-        """Some statements as one, while no other server or thread does this."""
+        """Run several statements as one, exclusively among all servers and threads."""
 
     def at_once(self, work: Callable[[], T]) -> T:
-        """The same for work that may be done again, where a connection is cut in the middle of it."""
+        """Run work exclusively. It may be repeated if a connection is cut."""
         with self.alone():
             return work()
 
     @abstractmethod
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close all connections."""
 
     def row(self, query: str, *values: Any) -> Row | None:
-        """The first row, or None."""
-        return next(iter(self.rows(query, *values)), None)  # all are fetched, or what is written waits to be
+        """Return the first row, or None."""
+        return next(iter(self.rows(query, *values)), None)  # fetch all rows, so that writes are executed
 
     @contextmanager
     def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
-        """Some statements as one change, with its line in the audit log, on disk when this is left."""
+        """Run several statements as one change with an audit log entry. The change is on disk when the block ends."""
         with self.alone():
             yield
             self.audit(actor, what, about)
 
     def audit(self, actor: Actor, what: str, about: str = "") -> None:
-        """A line in the audit log."""
+        """Add an entry to the audit log."""
         self.note(
             "INSERT INTO audit (at, actor, what, about, address) VALUES (?, ?, ?, ?, ?)",
             *(time.time(), actor.name, what, about, actor.address),
         )
 
     def setting(self, name: str) -> str | None:
-        """What an admin chose; None where nothing was."""
+        """Return a setting of an admin, or None."""
         row = self.row("SELECT value FROM setting WHERE name = ?", name)
         return None if row is None else str(row["value"])
 
     def set_setting(self, actor: Actor, name: str, value: str | None) -> None:
-        """Choose something, or take back what was chosen."""
+        """Change or remove a setting."""
         with self.change(actor, "setting changed", f"{name}: {value}"):
             self.note("DELETE FROM setting WHERE name = ?", name)
             if value is not None:

@@ -1,4 +1,4 @@
-"""What travels over HTTP, as types: the server documents itself with them and the Python client reads them."""
+"""Request and reply types of the HTTP API, for its documentation and the Python client."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from clew.core.states import State
 LONGEST_QUESTION = 2000
 MAX_ROWS = 10_000
 """Maximum number of answers in one reply."""
-MOST_EARLIER = 20
-"""Earlier questions that a request may hold."""
+MAX_EARLIER = 20
+"""Maximum number of earlier questions in a request."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class Request(BaseModel):
-    """What a client sends; what is not known is refused."""
+    """Request of a client. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class Reply(BaseModel):
-    """What the server sends; what a client does not know it passes over."""
+    """Reply of the server. Clients ignore unknown fields."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, use_attribute_docstrings=True
@@ -32,7 +32,7 @@ class Reply(BaseModel):
 
 
 class _Partial(BaseModel):
-    """A reply that leaves out what does not apply."""
+    """A reply without fields that do not apply."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
@@ -42,24 +42,24 @@ class AskRequest(Request):
 
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
     method: Annotated[str | None, Field(max_length=100)] = None
-    """One of the base's methods; None means the default one."""
+    """Method of the base. None means the default method."""
     model: Annotated[str, Field(max_length=200)] = ""
-    """A model the server was started with, by name, or `none`, never an address; empty: the base's default."""
+    """Name of a model of the server, or `none`, but no address. Empty means the default of the base."""
     k: Annotated[int, Field(ge=1, le=MAX_ROWS)] = 10
-    """Maximum number of answers in the reply. `matches` tells how many there are."""
+    """Maximum number of answers in the reply. `matches` is the total number."""
     offset: Annotated[int, Field(ge=0)] = 0
     """Number of answers to skip, to page through a long list."""
     options: Annotated[dict[Name, str | int | float | bool], Field(max_length=20)] = {}
     fixes: Annotated[dict[Name, Annotated[list[Name], Field(max_length=20)]], Field(max_length=20)] = {}
-    """Name in the question → keys of the nodes it stands for; an empty list where it names nothing."""
+    """Keys of the nodes for each name in the question. An empty list means that the name refers to nothing."""
     relations: Annotated[dict[Name, Name], Field(max_length=20)] = {}
-    """Relation that the question was understood by (`*`: any) → the one that is meant; `^` before it turns it round."""
+    """Correct relation for each understood relation (`*`: any). A leading `^` reverses it."""
     type: Name | None = None
-    """The type of what is meant to be asked for."""
+    """Type of the requested nodes."""
     history: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MOST_EARLIER)
+        list[Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]], Field(max_length=MAX_EARLIER)
     ] = []
-    """The earlier questions of the conversation, the oldest first: this one may lean on them."""
+    """Earlier questions of the conversation, oldest first, as context."""
 
 
 class NodeReply(Reply):
@@ -80,19 +80,19 @@ class FactReply(_Partial):
 
 
 class EvidenceReply(_Partial):
-    """A fact, a path, a passage or a judgement: `kind` tells which, `text` says it in words."""
+    """A fact, a path, a passage or a judgement, given by `kind`, with `text` as a description."""
 
     kind: Literal["fact", "path", "passage", "judgement"]
     text: str
     head: NodeReply | None = None
-    """Of a fact, with relation and tail."""
+    """Head of a fact, with relation and tail."""
     relation: str | None = None
     tail: NodeReply | None = None
     attributes: dict[str, Any] = {}
     facts: tuple[FactReply, ...] = ()
     """The facts of a path."""
     by: str | None = None
-    """Who judged."""
+    """Name of the judge."""
     node: NodeReply | None = None
     file: str | None = None
     page: int | None = None
@@ -101,9 +101,9 @@ class EvidenceReply(_Partial):
     section: str | None = None
     """The headings above a passage, outermost first."""
     mark: tuple[int, int] | None = None
-    """The characters of a passage's text that say what was asked."""
+    """Characters of a passage's text that answer the question."""
     boxes: tuple[tuple[float, float, float, float], ...] = ()
-    """Where they are printed on the page: left, top, right, bottom in points from the top left."""
+    """Boxes of these characters on the page: left, top, right, bottom in points from the top left."""
     score: float | None = None
 
 
@@ -114,13 +114,13 @@ class AnswerReply(NodeReply):
     score: float
     evidence: tuple[EvidenceReply, ...] = ()
     group: Literal["match", "near"] = "match"
-    """Whether it is put forward as an answer, or only near."""
+    """Whether it is an answer (`match`) or only a close match (`near`)."""
     attributes: dict[str, Any] = {}
-    """What the base says about it besides its relations, without long texts."""
+    """Attributes of the node, without long texts."""
 
 
 class FallbackReply(Reply):
-    """A step that did something other than it was meant to."""
+    """A step that used a fallback."""
 
     step: str
     reason: str
@@ -128,7 +128,7 @@ class FallbackReply(Reply):
 
 
 class CallReply(Reply):
-    """One model call: tokens, price, time and the beginning of the reply; never the key."""
+    """A model call: tokens, price, time and the start of the reply, without the key."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -140,7 +140,7 @@ class CallReply(Reply):
 
 
 class SpanReply(Reply):
-    """One step of the trace; `start` counts seconds from the first."""
+    """A step of the trace. `start` counts seconds from the first step."""
 
     id: int
     parent: int | None
@@ -153,13 +153,13 @@ class SpanReply(Reply):
 
 
 class UncheckedReply(Reply):
-    """What a model has written so far of an answer; the run takes its place, and may say something else."""
+    """Text a model has written so far. The run replaces it and may differ."""
 
     text: str
 
 
 class SpendingReply(Reply):
-    """What the model calls came to."""
+    """Total cost of the model calls."""
 
     calls: int = 0
     cached: int = 0
@@ -195,7 +195,7 @@ class TripletReply(Reply):
 
 
 class GroundingReply(Reply):
-    """What the words of a question were taken for, and what else they could mean."""
+    """Interpretation of words in a question, with alternatives."""
 
     text: str
     type: str | None
@@ -204,14 +204,14 @@ class GroundingReply(Reply):
 
 
 class TargetReply(_Partial):
-    """What is asked for."""
+    """The requested result."""
 
     name: str
     type: str | None = None
 
 
 class BestReply(_Partial):
-    """That only those with the most or the least are asked for: of an attribute, or of edges of a relation."""
+    """Restriction to the highest or lowest value of an attribute, or number of edges of a relation."""
 
     most: bool
     attribute: str | None = None
@@ -219,7 +219,7 @@ class BestReply(_Partial):
 
 
 class QueryReply(_Partial):
-    """The query behind an answer: as understood, as grounded, and as formal text that reproduces it."""
+    """The query of an answer: as understood, as grounded, and as formal text that reproduces it."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
     text: str | None = None
@@ -231,16 +231,16 @@ class QueryReply(_Partial):
     unexplained: tuple[str, ...] = ()
     matches: int | None = None
     direct: int | None = None
-    """How many of the matches satisfy the query without what lies below a name in a hierarchy."""
+    """Number of matches that satisfy the query without descendants in a hierarchy."""
     kinds: str | None = None
-    """What names stand for besides themselves, in words: "a kind of it"."""
+    """Description of what names include in addition to themselves: "a kind of it"."""
     path: str | None = None
     sparql: str | None = None
     cypher: str | None = None
 
 
 class UnknownReply(Reply):
-    """A name in the question that the base does not have, and names of like spelling that it has."""
+    """A name in the question that the base does not contain, and names with similar spelling."""
 
     text: str
     close: tuple[str, ...] = ()
@@ -264,31 +264,31 @@ class AskReply(Reply):
     model: str
     answers: tuple[AnswerReply, ...]
     form: str | None = None
-    """What is asked for: list, count, yes/no, value, superlative, comparison, describe or text."""
+    """Form of the requested result: list, count, yes/no, value, superlative, comparison, describe or text."""
     understood: str | None = None
-    """The question as it was understood, in words."""
+    """The interpretation of the question as text."""
     matches: int | None = 0
-    """How many answers there are, listed or not; None where nothing was required that could be counted."""
+    """Total number of answers, listed or not. None if the question has no countable conditions."""
     text: str | None = None
     value: bool | int | float | str | None = None
-    """A number, true or false, or the value of an attribute, where the question asks for one."""
+    """A number, true or false, or the value of an attribute, if the question asks for one."""
     columns: tuple[str, ...] = ()
-    """What the cells of each row are, where the answer is a table."""
+    """Column headers, if the answer is a table."""
     rows: tuple[tuple[NodeCell | bool | int | float | str | None, ...], ...] = ()
     state: State = "found"
     """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
-    """Whether an answer is put forward, or only what is near."""
+    """Whether there is an answer, not only close matches."""
     certainty: float | None = None
-    """How likely the question was read rightly."""
+    """Probability that the question was understood correctly."""
     percent: int | None = None
-    """The certainty to show to people, in percent; None where it would say something else than the state."""
+    """The certainty in percent for display. None if it would contradict the state."""
     evidence: tuple[EvidenceReply, ...] = ()
     query: QueryReply = QueryReply()
     dropped: tuple[str, ...] = ()
-    """Words of the question and requirements that were not used."""
+    """Words of the question and conditions that were not used."""
     unknown: tuple[UnknownReply, ...] = ()
-    """Names that the base does not have; then nothing is answered."""
+    """Names that the base does not contain. If there are any, there is no answer."""
     notes: tuple[str, ...] = ()
     fallbacks: tuple[FallbackReply, ...] = ()
     seconds: float
@@ -310,7 +310,7 @@ class MentionReply(Reply):
 
 
 class NeighborsReply(Reply):
-    """Neighbours by one relation in one direction: how many, and the first of them."""
+    """Neighbours by one relation in one direction: the total number, and the first nodes."""
 
     relation: str
     direction: Literal["out", "in"]
@@ -336,7 +336,7 @@ class EdgeReply(Reply):
 
 
 class DrawnNode(_Partial):
-    """A node of a drawing: whether it is an entity, the answer, or lies between."""
+    """A node of a drawing: an entity, the answer, or a node between them."""
 
     key: str
     name: str
@@ -345,7 +345,7 @@ class DrawnNode(_Partial):
 
 
 class CountReply(Reply):
-    """How many edges of a relation there are in one direction."""
+    """Number of edges of a relation in one direction."""
 
     relation: str
     direction: Literal["out", "in"]
@@ -367,14 +367,14 @@ class GraphReply(Reply):
 
 
 class SkippedReply(Reply):
-    """A file that could not be used, and why."""
+    """A file that could not be used, with the reason."""
 
     file: str
     reason: str
 
 
 class BuildReply(Reply):
-    """How the build of a document base stands."""
+    """State of the build of a document base."""
 
     state: Literal["idle", "waiting", "running", "failed"]
     stage: str = ""
@@ -389,18 +389,18 @@ class DocumentReply(Reply):
 
     name: str
     title: str = ""
-    """As the file says it, once it is read."""
+    """Title from the file, after it is read."""
     bytes: int | None = None
-    """None where the server has no file, only what was read of it."""
+    """None if the server has only the extracted text, not the file."""
     indexed: bool
 
 
 class DocumentsReply(Reply):
-    """The files of a document base and how its build stands."""
+    """The files of a document base and the state of its build."""
 
     documents: tuple[DocumentReply, ...]
     deleted: tuple[str, ...] = ()
-    """Files that were deleted a short while ago and can be restored."""
+    """Recently deleted files that can be restored."""
     build: BuildReply
     accepts: tuple[str, ...]
     most_bytes: int
@@ -448,11 +448,11 @@ class BaseReply(Reply):
     title: str = ""
     description: str = ""
     managed: bool = False
-    """Whether it was made on the server, and can be described and deleted there."""
+    """Whether it was created on the server, and can be described and deleted there."""
 
 
 class BaseDetails(BaseReply):
-    """A base with its schema, its methods, the models and some questions to begin with."""
+    """A base with its schema, methods, models and example questions."""
 
     node_types: tuple[TypeReply, ...]
     relations: tuple[RelationReply, ...]
@@ -461,48 +461,48 @@ class BaseDetails(BaseReply):
     models: tuple[str, ...]
     default_model: str
     may_choose_model: bool
-    """Whether the client may say which model answers by default."""
+    """Whether the client may set the default model."""
     examples: tuple[str, ...]
 
 
 class BaseChange(Request):
-    """What people read about a base; its name, which stands in addresses, stays."""
+    """Title and description of a base. Its name is part of URLs and cannot be changed."""
 
     title: Annotated[str, Field(max_length=200)] | None = None
     description: Annotated[str, Field(max_length=5000)] | None = None
 
 
 class NewBase(BaseChange):
-    """A base to be made."""
+    """A base to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     source: Annotated[str, Field(max_length=2000)] = ""
-    """A file to begin with: one that the server offers, or an address that it allows."""
+    """First file: a file that the server offers, or an address that it allows."""
 
 
 class ModelChoice(Request):
-    """The model that answers by default."""
+    """The default model of a base."""
 
     model: Annotated[str, Field(max_length=200)]
 
 
 class ManagedReply(Reply):
-    """What the client may do with bases."""
+    """Permissions of the client to manage bases."""
 
     may_make: bool
     deleted: tuple[str, ...]
     sources: tuple[str, ...] = ()
-    """Files and addresses that a base can be made of."""
+    """Files and addresses from which a base can be created."""
 
 
 class FeedbackRequest(Request):
-    """Whether what a run found is right."""
+    """Whether the result of a run is correct."""
 
     right: bool
 
 
 class EstimateReply(Reply):
-    """What a question would cost."""
+    """Estimated cost of a question."""
 
     calls: int
     cached: int
@@ -513,13 +513,13 @@ class EstimateReply(Reply):
 
 
 class Problem(Reply):
-    """What went wrong, and what to do about it."""
+    """An error message with a remedy."""
 
     error: str
 
 
 class TableReply(Reply):
-    """A table of cells that are ready to be shown."""
+    """A table of formatted cells."""
 
     title: str
     columns: tuple[str, ...]
@@ -528,7 +528,7 @@ class TableReply(Reply):
 
 
 class EvaluationReply(Reply):
-    """The runs over one set of questions."""
+    """The runs over one question set."""
 
     title: str
     runs: tuple[str, ...]
@@ -536,7 +536,7 @@ class EvaluationReply(Reply):
 
 
 class FailureReply(Reply):
-    """A question that was not answered well."""
+    """A question with a poor answer."""
 
     id: str
     question: str

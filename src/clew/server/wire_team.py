@@ -1,4 +1,4 @@
-"""What travels over HTTP about users: requests and replies, as types."""
+"""Request and reply types of the HTTP API about users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.server.wire import Reply, Request
 RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
-MOST_ROLES = 1000
+MAX_ROLES = 1000
 
 
 class _Request(Request):
@@ -26,7 +26,7 @@ class SignIn(_Request):
 
 
 class PasswordChange(_Request):
-    """Another password."""
+    """A password change."""
 
     old: Secret
     new: Secret
@@ -41,45 +41,45 @@ class TokenRequest(_Request):
 
 
 class RoleRequest(_Request):
-    """A role on a base; null takes it."""
+    """A role on a base. Null removes it."""
 
     role: RoleName | None
 
 
 class UserChange(_Request):
-    """What an admin changes of a user; what is left out stays."""
+    """Changes of a user by an admin. Omitted fields stay unchanged."""
 
-    roles: Annotated[dict[Label, RoleName], Field(max_length=MOST_ROLES)] | None = None
-    """Base → role; `*` stands for all bases, and its admin is the admin of the server."""
-    groups: Annotated[list[Label], Field(max_length=MOST_ROLES)] | None = None
+    roles: Annotated[dict[Label, RoleName], Field(max_length=MAX_ROLES)] | None = None
+    """Role by base. `*` means all bases, and its admin is the admin of the server."""
+    groups: Annotated[list[Label], Field(max_length=MAX_ROLES)] | None = None
     """Groups whose part of a base the user may see."""
     asks_per_day: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
-    """Null: as many as the user likes."""
+    """Daily limit. Null means no limit."""
     active: bool | None = None
 
 
 class NewUser(UserChange):
-    """A user to be made."""
+    """A user to create."""
 
     name: Label
 
 
 class MeReply(Reply):
-    """Who has signed in, and what this user may do."""
+    """The signed-in user and permissions."""
 
     name: str
     roles: dict[str, RoleName]
     csrf: str | None
-    """What a page repeats in the header `x-csrf-token` with whatever changes something."""
+    """Value for the header `x-csrf-token` of requests with changes."""
     must_change_password: bool
     has_password: bool
-    """Not one who signs in at a provider."""
+    """False for users of a login provider."""
     asks_today: int
     asks_per_day: int | None
 
 
 class UserReply(Reply):
-    """A user, as an admin sees one."""
+    """A user, as shown to an admin."""
 
     name: str
     roles: dict[str, RoleName]
@@ -90,14 +90,14 @@ class UserReply(Reply):
 
 
 class PasswordReply(Reply):
-    """A password to begin with, told this once."""
+    """An initial password, shown once."""
 
     name: str
     password: str
 
 
 class TokenReply(Reply):
-    """A token, without its secret; times in seconds since 1970."""
+    """A token without its secret. Times are in seconds since 1970."""
 
     id: int
     name: str
@@ -108,13 +108,13 @@ class TokenReply(Reply):
 
 
 class NewTokenReply(Reply):
-    """A token, told this once."""
+    """A token, shown once."""
 
     token: str
 
 
 class AskedReply(Reply):
-    """A question that was asked."""
+    """A question of a user."""
 
     at: float
     base: str
@@ -123,7 +123,7 @@ class AskedReply(Reply):
 
 
 class AuditReply(Reply):
-    """A line of the audit log."""
+    """An entry of the audit log."""
 
     id: int
     at: float

@@ -1,6 +1,6 @@
-"""Processes that answer questions without a model, so that every core is used; the server keeps all that is kept.
+"""Processes that answer questions without a model, to use all cores. The server stores all state.
 
-Bases are mapped into memory, so the processes share their pages. A process that ends is replaced by another one.
+Bases are memory-mapped, so the processes share memory. A process that ends is replaced.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from clew.server.wire import AskRequest
 
 
 class WorkerEndedError(ClewError):
-    """The process that answered has ended: killed, or by a fault of ours that it wrote to standard error."""
+    """The answering process has ended: it was killed, or failed with an error on standard error."""
 
 
 class WorkerPool:
-    """A number of processes, each with one question at a time; safe for threads."""
+    """A number of processes, each with one question at a time, safe for threads."""
 
     def __init__(self, bases: Mapping[str, str | Path], groups: Sequence[str], count: int) -> None:
-        """Starts nothing yet."""
+        """Prepare the pool without starting processes."""
         self.count = count
         places = {name: str(place) for name, place in bases.items()}
         self._served = json.dumps({"bases": places, "groups": groups}).encode() + b"\n"
@@ -39,14 +39,14 @@ class WorkerPool:
         self._closed = False
 
     def start(self) -> None:
-        """Start all processes; those that ask meanwhile wait."""
+        """Start all processes. Questions wait meanwhile."""
         for _ in range(self.count):
             self._start_one()
 
     def answer(
         self, base: ServedBase, request: AskRequest, run: str, on_span: Callable[[dict[str, Any]], None] | None = None
     ) -> bytes:
-        """A run as JSON by the next idle process; the errors of a question are raised here."""
+        """Return a run as JSON from the next idle process. Raise the errors of a question here."""
         job = {
             "base": base.name,
             "place": str(base.place),
@@ -60,7 +60,7 @@ class WorkerPool:
         try:
             kind, content = _converse(worker, json.dumps(job).encode() + b"\n", on_span)
         except OSError:
-            raise WorkerEndedError("the process that answered this question has ended: ask again") from None
+            raise WorkerEndedError("the answering process has ended: ask again") from None
         finally:
             if kind:
                 self._idle.put(worker)
@@ -86,13 +86,13 @@ class WorkerPool:
             worker = start_module("clew.server.answering_process", stdin=subprocess.PIPE)
             self._all.add(worker)
         assert worker.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended already: its first question will find out
-            worker.stdin.write(self._served)  # not as an argument: an address may hold a password
+        with contextlib.suppress(OSError):  # it has ended: its first question will notice
+            worker.stdin.write(self._served)  # not an argument, since an address may contain a password
             worker.stdin.flush()
         self._idle.put(worker)
 
     def _replace(self, worker: Process) -> None:
-        """Another process for one that has ended, or that is in the middle of a question nobody waits for."""
+        """Replace a process that has ended, or whose question was abandoned."""
         worker.kill()
         _end(worker, 5.0)
         with self._lock:
@@ -101,7 +101,7 @@ class WorkerPool:
 
 
 def _converse(worker: Process, job: bytes, on_span: Callable[[dict[str, Any]], None] | None) -> tuple[str, bytes]:
-    """Send a question and read until its end; ConnectionError where the process ends before."""
+    """Send a question and read its result. Raise ConnectionError if the process ends before."""
     assert worker.stdin is not None
     assert worker.stdout is not None
     worker.stdin.write(job)
@@ -118,7 +118,7 @@ def _converse(worker: Process, job: bytes, on_span: Callable[[dict[str, Any]], N
 def _end(worker: Process, patience: float) -> None:
     assert worker.stdin is not None
     assert worker.stdout is not None
-    with contextlib.suppress(OSError):  # what could not be written any more
+    with contextlib.suppress(OSError):  # unwritten data
         worker.stdin.close()
     try:
         worker.wait(patience)

@@ -1,8 +1,8 @@
-"""Several knowledge bases asked as one: their union, in which a thing that two of them know is one node.
+"""Union of several knowledge bases, in which the same thing in two bases becomes one node.
 
-Two nodes are the same where they have the same type and either the same key and name, or a name that no other node of
-the type has in either base. The union is built once and kept in the cache, until one of the bases changes. 4StepFocus
-names this as future work: "combining multiple knowledge bases" (Boer, Koch and Kramer 2024, section 5).
+Two nodes are the same if they have the same type, and either the same key and name, or a name that is unique for the
+type in both bases. The union is built once and cached until one of the bases changes. 4StepFocus names this as future
+work: "combining multiple knowledge bases" (Boer, Koch and Kramer 2024, section 5).
 """
 
 from __future__ import annotations
@@ -30,38 +30,36 @@ from clew.store.sources.wide import agreed
 
 Identity = tuple[str, str, frozenset[str]]
 BASES = "bases"
-"""The attribute that says which bases know a node."""
+"""Attribute with the names of the bases that contain a node."""
 VERSION = 3
-"""Raised when the same bases are joined in another way."""
+"""Version of the union. Increase it when the same bases yield a different union."""
 
 
 def joined_base(folders: Sequence[Path], groups: Iterable[str] | None = None) -> Path:
-    """The folder of the union of some bases, built where it is not kept yet.
+    """Return the folder of the union of some bases. Build it if it is not cached.
 
-    With `groups` it is the union of what these may see: hidden nodes change neither keys nor what is one node.
+    With `groups`, return the union of the content visible to these groups. Hidden nodes affect neither keys nor merges.
     """
     names = [folder.name.removesuffix(".kb") for folder in folders]
     if len(folders) < 2 or len(set(names)) < len(names):
-        raise InputError(
-            f"name two or more bases of different names to ask them as one, not {', '.join(names) or 'none'}"
-        )
+        raise InputError(f"a union needs two or more bases with different names, not {', '.join(names) or 'none'}")
     bases = [ArrayKnowledgeBase.open(folder) for folder in folders]
     if groups is not None:
         bases = [ArrayKnowledgeBase.open(view_for(base, groups) or base.folder) for base in bases]
-    told = repr((VERSION, names, [base.generation.name for base in bases]))
-    kept = Settings.load().cache_folder / "joined" / f"{hashlib.sha256(told.encode()).hexdigest()[:16]}.kb"
+    content = repr((VERSION, names, [base.generation.name for base in bases]))
+    cached = Settings.load().cache_folder / "joined" / f"{hashlib.sha256(content.encode()).hexdigest()[:16]}.kb"
     try:
-        ArrayKnowledgeBase.open(kept).release()
+        ArrayKnowledgeBase.open(cached).release()
     except (StorageError, NotFoundError):
         edits = _edits(bases)
-        build(joined_tables(dict(zip(names, bases, strict=True))), kept, edits=edits)
+        build(joined_tables(dict(zip(names, bases, strict=True))), cached, edits=edits)
     for base in bases:
         base.release()
-    return kept
+    return cached
 
 
 def joined_tables(bases: dict[str, ArrayKnowledgeBase]) -> Tables:
-    """The sources of the union; a key that means two different things gets the name of its base before it."""
+    """Return the sources of the union. Prefix a key with the name of its base if it has two meanings."""
     union = _Union()
     edges = []
     notes: list[str] = []
@@ -76,8 +74,8 @@ def joined_tables(bases: dict[str, ArrayKnowledgeBase]) -> Tables:
         notes += [note for note in tables.notes if note not in notes]
     shared = sum(len(row[BASES]) > 1 for row in union.rows.values())
     notes.append(f"joined from {' and '.join(bases)}: {shared:,} nodes are known to more than one")
-    kept = {kind: table_of_records(rows) for kind, rows in _by_type(union.rows.values()).items()}
-    return Tables(agreed([Piece(table, kind) for kind, table in kept.items()]), agreed(edges), notes=tuple(notes))
+    by_type = {kind: table_of_records(rows) for kind, rows in _by_type(union.rows.values()).items()}
+    return Tables(agreed([Piece(table, kind) for kind, table in by_type.items()]), agreed(edges), notes=tuple(notes))
 
 
 @dataclass
@@ -85,44 +83,44 @@ class _Union:
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, base: str, rows: list[dict[str, Any]]) -> dict[str, str]:
-        """Take in the nodes of a base; returns the key that each of its keys has in the union."""
+        """Add the nodes of a base. Return the key in the union of each of its keys."""
         here, there = _singular(rows), _singular(list(self.rows.values()))
         keys: dict[str, str] = {}
         for row in map(_renamed, rows):
-            own = str(row["key"])
-            known = self.rows.get(own)
-            if known is None or _identity(known) != _identity(row):
+            key = str(row["key"])
+            same = self.rows.get(key)
+            if same is None or _identity(same) != _identity(row):
                 name = _identity(row)
-                known = self.rows[there[name]] if here.get(name) == own and name in there else None
-            if known is not None:
-                keys[own] = str(known["key"])
-                _merge(known, row, base)
+                same = self.rows[there[name]] if here.get(name) == key and name in there else None
+            if same is not None:
+                keys[key] = str(same["key"])
+                _merge(same, row, base)
                 continue
-            keys[own] = own
-            while keys[own] in self.rows:  # also where a base has keys of this form itself
-                keys[own] = f"{base}:{keys[own]}"
-            self.rows[keys[own]] = {**row, "key": keys[own], BASES: [base]}
+            keys[key] = key
+            while keys[key] in self.rows:  # a base may have keys of this form itself
+                keys[key] = f"{base}:{keys[key]}"
+            self.rows[keys[key]] = {**row, "key": keys[key], BASES: [base]}
         return keys
 
 
 def _renamed(row: dict[str, Any]) -> dict[str, Any]:
-    """An attribute that has the name of ours keeps its values under another."""
+    """Rename a source attribute that has the name of the attribute `bases`."""
     return {(f"own_{BASES}" if name == BASES else name): value for name, value in row.items()}
 
 
 def _identity(row: dict[str, Any]) -> Identity:
-    """Return what tells things apart; nodes for different groups are never one."""
+    """Return type, name and groups. Nodes for different groups are never merged."""
     return normalise(str(row["type"])), normalise(str(row["name"])), audience(row.get(GROUPS))
 
 
 def _singular(rows: Sequence[dict[str, Any]]) -> dict[Identity, str]:
-    """Type and name → key, of names that one node of the type alone has."""
+    """Return keys by type and name, for names that only one node of the type has."""
     times = Counter(map(_identity, rows))
     return {_identity(row): str(row["key"]) for row in rows if times[_identity(row)] == 1}
 
 
 def _merge(known: dict[str, Any], row: dict[str, Any], base: str) -> None:
-    """What another base says is added; where the two differ, the first one stands, but for texts."""
+    """Merge `row` into `known`: add aliases and text, and fill missing attributes."""
     known[BASES] = [*known[BASES], base]
     names = [*(known["aliases"] or ()), *(row["aliases"] or ())]
     known["aliases"] = list(dict.fromkeys(names if row["name"] == known["name"] else [*names, row["name"]]))
@@ -141,7 +139,7 @@ def _by_type(rows: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _edits(bases: Sequence[ArrayKnowledgeBase]) -> SchemaEdits:
-    """What the makers of the bases said about their schemas; where two speak of one thing, the first."""
-    told = [SchemaEdits.from_json(base.manifest.facts.get("edits")) for base in reversed(bases)]
-    types = {name: edit.model_copy(update={"show": None}) for edits in told for name, edit in edits.types.items()}
-    return SchemaEdits(types=types, relations={name: edit for edits in told for name, edit in edits.relations.items()})
+    """Merge the schema edits of the bases. The first base takes precedence."""
+    edits = [SchemaEdits.from_json(base.manifest.facts.get("edits")) for base in reversed(bases)]
+    types = {name: edit.model_copy(update={"show": None}) for one in edits for name, edit in one.types.items()}
+    return SchemaEdits(types=types, relations={name: edit for one in edits for name, edit in one.relations.items()})

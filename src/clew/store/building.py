@@ -1,4 +1,4 @@
-"""From source tables to a finished knowledge base: graph and indexes are committed together, or not at all."""
+"""Build a knowledge base from source tables. Graph and indexes are committed together."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What was built and which rows of the sources were left out."""
+    """Counts of a finished build, and the source rows that were skipped."""
 
     folder: str | Path
-    """Where the base is; the address of a database without its password."""
+    """Folder of the base, or the address of a database without its password."""
     nodes: int
     edges: int
     skipped: int = 0
@@ -58,9 +58,9 @@ def build(
     widen: bool = False,
     say: Say = lambda _: None,
 ) -> BuildReport:
-    """Build or replace a knowledge base; a kill at any moment leaves the old one or none.
+    """Build or replace a knowledge base. After a crash, the folder contains the old base or none.
 
-    What the old base kept for groups may become visible to more people only with `widen`.
+    `widen` allows the new base to show restricted content of the old base to more people.
     """
     with locked(folder):
         report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say, widen=widen)
@@ -76,10 +76,10 @@ def into(
     *,
     widen: bool = False,
 ) -> BuildReport:
-    """Build in a folder; or in a temporary one, and load it into the database that `place` names.
+    """Build in a folder, or in a temporary folder that is then loaded into the database at `place`.
 
-    In a database `replacing` may name the generation that is to be current until then, 0 for none. `widen` allows
-    that more people see something than before.
+    In a database, `replacing` is the generation that must still be current, 0 for none. `widen` allows the new base to
+    show content to more people than before.
     """
     if not is_address(place):
         return build_in(Path(place))
@@ -101,7 +101,7 @@ def _loaded(
 
 
 def facts_of(place: str | Path) -> Mapping[str, Any]:
-    """Return the facts of the base at a place."""
+    """Return the facts of the base at an address."""
     if not is_address(place):
         return read_manifest(Path(place)).facts
     from clew.store.postgres.catalog import current
@@ -118,7 +118,7 @@ def read_changes(
     delete_nodes: Sequence[Path | str] = (),
     delete_edges: Sequence[Path | str] = (),
 ) -> Delta:
-    """Read changes to a base from files. Its column of groups is that of the base, unless `options` map another."""
+    """Read changes to a base from files. Use its column of groups unless `options` map another column."""
     facts = facts_of(place)
     column = Visibility.from_facts(facts).column
     attributes = frozenset(facts.get("schema", {}).get("attribute_types", {}))
@@ -131,9 +131,9 @@ def read_changes(
 def update(
     place: str | Path, delta: Delta, *, skip_bad: bool = False, widen: bool = False, say: Say = lambda _: None
 ) -> BuildReport:
-    """Add, change and delete nodes and edges; the result equals a fresh build, and embeddings are kept.
+    """Add, change and delete nodes and edges. The result equals a new build with unchanged embeddings reused.
 
-    Raise InputError if something would be visible to more people, unless `widen` is set.
+    Raise InputError if content would become visible to more people, unless `widen` is set.
     """
     if is_address(place):
         return _update_database(str(place), delta, skip_bad, widen, say)
@@ -148,7 +148,7 @@ def update(
 
 
 def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: Say) -> BuildReport:
-    """The same in PostgreSQL: a new generation, built from the current one and the changes."""
+    """Update a base in PostgreSQL: build a new generation from the current generation and the changes."""
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
     from clew.store.postgres.vectors import have_all_vectors, renew_vectors
 
@@ -173,7 +173,7 @@ def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: S
 
 
 def check(place: str | Path) -> list[str]:
-    """Everything that is wrong with a knowledge base: files first, then whether it opens and fits together."""
+    """Return all problems of a knowledge base: damaged files first, then whether it opens and is consistent."""
     if is_address(place):
         from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
@@ -189,18 +189,18 @@ def check(place: str | Path) -> list[str]:
 
 
 def _text_problems(folder: Path) -> list[str]:
-    remedy = f"`clew repair {folder}` keeps what can be read"
+    remedy = f"`clew repair {folder}` keeps all readable parts"
     return [f"{file} was altered: {remedy}, and {remedy_for(file)}" for file in altered_texts(folder)]
 
 
 def _refuse_widening(folder: Path, new: ArrayKnowledgeBase, groups: Sequence[str]) -> None:
-    with suppress(CorruptError):  # nothing is known about a base whose manifest is damaged
+    with suppress(CorruptError):  # a damaged manifest lists no groups
         had_groups = read_manifest(folder).facts.get("groups", ())
         try:
             old = ArrayKnowledgeBase.open(folder)
         except CorruptError:
             if lost := sorted(set(had_groups).difference(groups)):
-                text = f"{folder} is damaged and was for groups that its new sources do not name ({', '.join(lost)})"
+                text = f"{folder} is damaged, and its new sources lack the groups {', '.join(lost)}"
                 raise InputError(f"{text}: give --map groups=COLUMN or --visible FILE, or add --widen") from None
         else:
             if had_groups:
@@ -209,7 +209,7 @@ def _refuse_widening(folder: Path, new: ArrayKnowledgeBase, groups: Sequence[str
 
 
 def _without_vectors(report: BuildReport, error: Exception) -> BuildReport:
-    note = f"new nodes have no vectors yet ({error}): `clew embed {report.folder}` computes them"
+    note = f"new nodes have no vectors ({error}): run `clew embed {report.folder}`"
     return replace(report, notes=(*report.notes, note))
 
 
@@ -227,9 +227,9 @@ def write_base(
 ) -> BuildReport:
     """Build in a folder that the caller has locked.
 
-    Without `widen` nothing of the base that is there may become visible to more people. `renew` gives all nodes their
-    vectors before the new generation is in use, if the old one had them. `merged` says what a merge changed, so that
-    it can be undone.
+    Without `widen`, raise InputError if content of the old base would become visible to more people. `renew` computes
+    missing vectors before the new generation is used, if the old generation had vectors. `merged` describes a merge, so
+    that it can be undone.
     """
     problems = Problems(skip_bad)
     failure: list[Exception] = []

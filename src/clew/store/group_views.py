@@ -1,6 +1,6 @@
-"""A base as a caller of some groups may see it: a base of its own, made once for each state and set of groups.
+"""Views of a base for groups: a separate base for each state and set of groups, built once.
 
-What is hidden is not in it, so that nothing of it can show: not in names, ranks, counts, suggestions, errors or traces.
+A view lacks all hidden content, so that names, ranks, counts, suggestions, errors and traces cannot reveal it.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from clew.store.index.vector_store import VectorStore, hashes_of, read_card
 from clew.store.index.vectors import BATCH
 
 MOST_VIEWS = 100
-"""Views that are kept in the cache; those that were used longest ago go first."""
+"""Maximum number of cached views. The least recently used views are deleted."""
 PATIENCE = 600
-"""Seconds to wait for another server that makes the same view."""
+"""Seconds to wait while another server builds the same view."""
 
 
 def view_for(kb: StoredKnowledgeBase, groups: Iterable[str]) -> str | Path | None:
-    """Where the part of a base is that these groups may see; None where that is all of it."""
+    """Return the location of the part visible to these groups, or None if everything is visible."""
     if not kb.groups:
         return None
     known = sorted(kb.groups.intersection(groups))
@@ -52,13 +52,13 @@ def view_for(kb: StoredKnowledgeBase, groups: Iterable[str]) -> str | Path | Non
 def _build(kb: StoredKnowledgeBase, groups: list[str], edits: object, folder: Path) -> None:
     tables = visible(kb.to_tables(), groups)
     if not any(piece.table.num_rows for piece in tables.nodes):
-        raise NotFoundError("the base holds nothing that these groups may see")
+        raise NotFoundError("the base contains nothing visible to these groups")
     with locked(folder):
         write_base(tables, folder, SchemaEdits.from_json(edits), False, lambda _: None, lenient=True)
 
 
 def _folder(kb: ArrayKnowledgeBase, groups: list[str], digest: str) -> Path:
-    """In the cache, by the content of the base: the same everywhere, and never out of date."""
+    """Build a view in the cache, named by the content of the base, so that it cannot be outdated."""
     views = Settings.load().cache_folder / "views"
     place = views / f"{kb.identity}-{digest}.kb"
     if not (place / MANIFEST).exists():
@@ -68,7 +68,7 @@ def _folder(kb: ArrayKnowledgeBase, groups: list[str], digest: str) -> Path:
             _build(kb, groups, kb.manifest.facts.get("edits"), draft)
             if have_all_vectors(kb):
                 _copy_vectors(kb, ArrayKnowledgeBase.open(draft))
-            with suppress(OSError):  # another process was faster: its view is the same
+            with suppress(OSError):  # another process has built the same view
                 draft.rename(place)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
@@ -78,7 +78,7 @@ def _folder(kb: ArrayKnowledgeBase, groups: list[str], digest: str) -> Path:
 
 
 def _copy_vectors(whole: ArrayKnowledgeBase, part: ArrayKnowledgeBase) -> None:
-    """Give the nodes of a view the vectors that they have in the whole base; none is computed."""
+    """Copy the vectors of a view's nodes from the whole base."""
     card = read_card(vector_folder(whole.folder))
     assert card is not None
     embedder = open_embedder(trusted_embedder(card.spec, whole.folder))
@@ -99,7 +99,7 @@ def _forget_old(views: Path, kept: Path) -> None:
 
 
 def _in_database(kb: StoredKnowledgeBase, groups: list[str], digest: str) -> str:
-    """Beside the whole base, for all servers; it goes with the generation that it was made from."""
+    """Build a view in the database for all servers. It is deleted with the generation it was built from."""
     from clew.store.postgres.catalog import exists
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
     from clew.store.postgres.loading import publish
@@ -113,7 +113,7 @@ def _in_database(kb: StoredKnowledgeBase, groups: list[str], digest: str) -> str
                 folder = Path(scratch) / "view.kb"
                 _build(kb, groups, kb.generation.facts.get("edits"), folder)
                 publish(folder, address, view_of=kb.generation)
-        except LockedError:  # another server makes it
+        except LockedError:  # another server is building it
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""An opened knowledge base: its graph, its indexes, an embedder and perhaps a language model."""
+"""An opened knowledge base: its graph, its indexes, an embedder and optionally a language model."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from clew.store.index.vectors import EmbedBatches, VectorIndex
 from clew.store.remote.bolt import is_graph_address
 from clew.store.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
 
-if TYPE_CHECKING:  # extras, and what other machines compute
+if TYPE_CHECKING:  # extras, and types of optional features
     from clew.core.workers import Workers
     from clew.store.index.name_table import NameTable
     from clew.store.index.strings import TrigramIndex
@@ -57,19 +57,19 @@ if TYPE_CHECKING:  # extras, and what other machines compute
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-"""Called with how much is done, and of how much."""
+"""Callback with the amount done and the total."""
 
 
 @dataclass(frozen=True)
 class OpenBase:
-    """Opened on demand: a method that needs no vectors never loads the embedder."""
+    """An opened base whose parts are loaded on demand. A method without vectors does not load the embedder."""
 
     kb: KnowledgeBase
     model: LanguageModel | None = None
     embedder_given: str | Embedder | None = None
-    """None means the one the base remembers, or the one that ships for what it holds."""
+    """Embedder or its specification. None means the base's own embedder, or the default for its content."""
     parser: Parser | None = None
-    """Who reads questions, where it is not for the methods to choose."""
+    """Parser for all questions. None lets each method choose."""
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     _lock: RLock = field(default_factory=RLock, repr=False, compare=False)
 
@@ -84,27 +84,27 @@ class OpenBase:
 
     @property
     def identity(self) -> str:
-        """What tells the content of this base from any other."""
+        """Identifies the content of this base."""
         return self.stored.identity
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        """Return counts, schema, degrees, size, source notes, and the locations of texts and vectors."""
         place = str(self.local.folder)
         vectors = {"place": Settings.load().vectors or place, "complete": have_all_vectors(self.local)}
         return {"kind": "folder", **describe(self.local), "texts": place, "vectors": vectors}
 
     @property
     def described(self) -> StoredKnowledgeBase:
-        """What knows the names, texts and groups of all nodes."""
+        """Base with the names, texts and groups of all nodes."""
         return self.stored
 
     def opens(self, view: str | Path) -> str | Path:
-        """What opens this base as far as a view of what describes its nodes goes."""
+        """Return the address that opens this base restricted to a view of its description."""
         return view
 
     @property
     def place(self) -> str | Path:
-        """What `open` takes to open this base again."""
+        """Address to open this base again."""
         return self.local.folder
 
     @property
@@ -121,23 +121,23 @@ class OpenBase:
             return kept
 
     def required_model(self, who: str) -> LanguageModel:
-        """The model, for what cannot do without one."""
+        """Return the model. Raise InputError if there is none."""
         if self.model is None:
             raise InputError(f"{who} needs a language model: name one with --model, or model= in Python")
         return self.model
 
     @property
     def stored(self) -> StoredKnowledgeBase:
-        """The base, for what only one that Clew keeps can do, in a folder or in a database."""
+        """The base, if Clew stores it in a folder or a database. Otherwise raise InputError."""
         if not isinstance(self.kb, StoredKnowledgeBase):
-            raise InputError(f"{self.kb!r} is behind an endpoint: this needs a base built with `clew build`")
+            raise InputError(f"{self.kb!r} is remote: use a base built with `clew build`")
         return self.kb
 
     @property
     def local(self) -> ArrayKnowledgeBase:
-        """The base as arrays, for what only an embedded one can do."""
+        """The base as arrays. Raise InputError if it is not in a folder."""
         if not isinstance(self.kb, ArrayKnowledgeBase):
-            raise InputError(f"{self.kb!r} is remote: this needs a knowledge base in a folder, built with `clew build`")
+            raise InputError(f"{self.kb!r} is remote: use a knowledge base in a folder, built with `clew build`")
         return self.kb
 
     @classmethod
@@ -150,9 +150,9 @@ class OpenBase:
         relations: bool = False,
         workers: Workers | None = None,
     ) -> int:
-        """Make a knowledge base use another embedder; returns how many vectors were computed, by workers or here.
+        """Switch a knowledge base to another embedder. Return the number of vectors computed, by workers or here.
 
-        The old vectors stay in use until all new ones are there, so that a kill in between changes nothing.
+        The old vectors stay in use until all new vectors are computed, so an interruption has no effect.
         """
         tools = cls.open(folder)
         if isinstance(tools, OpenRemoteBase):
@@ -180,19 +180,19 @@ class OpenBase:
         relations: bool = False,
         workers: Workers | None = None,
     ) -> int:
-        """Compute every vector that is missing, by workers or here; returns how many there were."""
+        """Compute all missing vectors, by workers or here. Return their number."""
         embed = embedding_by(workers, self._embedder_spec, self.embedder.name)
         kinds = [self.vectors, self.vectors_with_relations] if relations else [self.vectors]
         return sum(vectors.embed_all(progress, embed) for vectors in kinds)
 
     @property
     def embeds_here(self) -> bool:
-        """Whether texts become vectors on this machine: another one may ask for money."""
+        """Whether texts are embedded on this machine, not by a service that may cost money."""
         return not self._embedder_spec.startswith(REMOTE_EMBEDDERS)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """Texts to vectors; queries are remembered."""
+        """The embedder. Query vectors are cached."""
         given = self.embedder_given
         return CachedEmbedder(open_embedder(self._embedder_spec) if given is None or isinstance(given, str) else given)
 
@@ -203,27 +203,27 @@ class OpenBase:
 
     @cached_property
     def lexical_with_relations(self) -> LexicalIndex:
-        """BM25 over node documents that hold the names of neighbours."""
+        """BM25 over node documents that include the names of neighbours."""
         return open_lexical(self.local, relations=True)
 
     @cached_property
     def vectors(self) -> VectorIndex:
-        """Vectors of the node documents, computed when they are first needed."""
+        """Vectors of the node documents, computed on demand."""
         return open_vectors(self.local, self.embedder, self.lexical, spec=self._embedder_spec)
 
     @cached_property
     def vectors_with_relations(self) -> VectorIndex:
-        """Vectors of node documents that hold relations."""
+        """Vectors of node documents that include relations."""
         words = self.lexical_with_relations
         return open_vectors(self.local, self.embedder, words, spec=self._embedder_spec, relations=True)
 
     @cached_property
     def names(self) -> Names:
-        """Every alias of every node."""
+        """Index of all aliases of all nodes."""
         return self.names_in(None)
 
     def names_in(self, graph: KnowledgeBase | None) -> Names:
-        """The same, where `graph` has the edges of the nodes."""
+        """Return the name index, with `graph` as the source of edges."""
         return open_names(self.stored, self._name_tables, self.lexical, OpenedWhenAsked(lambda: self.vectors), graph)
 
     @property
@@ -231,28 +231,28 @@ class OpenBase:
         return name_tables(self.local)
 
     def find_node(self, text: str) -> int:
-        """A node by key, or else by name; where several bear the name, the error lists them."""
+        """Find a node by key, or else by name. Raise InputError with a list if several nodes have the name."""
         text = text if len(text) <= MOST_ASKED else asked_text(text, "name")
         try:
             return self.kb.find(text)
         except NotFoundError:
             links = [link for link in self.names.link(text, k=10) if link.how != "vector"]
         exact = [link for link in links if link.how == "exact"]
-        if not exact:  # never another node in its place: who names a key means that one
+        if not exact:  # a key must match exactly
             near = "; ".join(f"{ref.name} ({ref.key})" for ref in self.kb.refs([link.node for link in links[:3]]))
             hint = f"did you mean {near}?" if near else "`clew find` looks names up"
             raise NotFoundError(f"no node has the key or the name {text[:200]!r}: {hint}")
         if len(exact) > 1:
             several = "; ".join(f"{ref.key} ({ref.type})" for ref in self.kb.refs([link.node for link in exact]))
-            raise InputError(f"several nodes are called {text!r}, give one of their keys: {several}")
+            raise InputError(f"several nodes are called {text!r}: use one of the keys {several}")
         return exact[0].node
 
     def with_model(self, model: LanguageModel | None) -> OpenBase:
-        """The same tools with another model; what is open already is shared."""
+        """Return this base with another model, sharing all opened parts."""
         return self._sharing(model=model)
 
     def corrected(self, fixes: Mapping[str, tuple[str, ...]]) -> OpenBase:
-        """The same tools, where these names stand for the nodes with these keys, or for none."""
+        """Return this base with corrected names: each name refers to the nodes with these keys, or to none."""
         if not fixes:
             return self
         from clew.store.index.corrected_names import CorrectedNames  # seldom needed
@@ -261,12 +261,12 @@ class OpenBase:
         return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
 
     def with_parser(self, parser: Parser) -> OpenBase:
-        """The same tools, where this parser reads every question."""
+        """Return this base with a parser for all questions."""
         return self._sharing(parser=parser)
 
     def _sharing(self, **changes: object) -> OpenBase:
         copied = copy.copy(self)
-        vars(copied).update(changes)  # a frozen dataclass of cached properties: both live in its dictionary
+        vars(copied).update(changes)  # the fields and cached properties of a frozen dataclass are in its dictionary
         return copied
 
     @property
@@ -275,12 +275,12 @@ class OpenBase:
         return self._own_embedder() if given is None else given if isinstance(given, str) else given.name
 
     def _own_embedder(self) -> str:
-        """The one the base remembers, or the one that ships for what it holds."""
+        """Return the base's embedder, or the default for its content."""
         return embedder_of(self.local)
 
     @property
     def remembered_embedder(self) -> str | None:
-        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        """Embedder of the base's vectors. None if it has no vectors."""
         return remembered_embedder(vector_folder(self.local.folder))
 
 
@@ -292,34 +292,34 @@ WITHOUT_RELATIONS = (
 
 
 class ToolboxElsewhere(OpenBase):
-    """The tools for a base that is not in a folder: its documents are indexed without their relations."""
+    """An opened base outside a folder, whose documents are indexed without relations."""
 
     @property
     def lexical_with_relations(self) -> LexicalIndex:
-        """BM25 over the documents that are indexed: they have no relations."""
+        """BM25 over the documents without relations."""
         trace.fallback(*WITHOUT_RELATIONS)
         return self.lexical
 
     @property
     def vectors_with_relations(self) -> VectorIndex:
-        """Vectors of the documents that are indexed: they have no relations."""
+        """Vectors of the documents without relations."""
         trace.fallback(*WITHOUT_RELATIONS)
         return self.vectors
 
 
 class OpenPostgresBase(ToolboxElsewhere):
-    """The tools for a base in PostgreSQL: the same indexes, in its tables."""
+    """An opened base in PostgreSQL, with the same indexes in tables."""
 
     @property
     def database(self) -> PostgresKnowledgeBase:
-        """The base, with its connections."""
+        """The base with its connections."""
         from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
         assert isinstance(self.kb, PostgresKnowledgeBase)
         return self.kb
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, size, where the data came from, and where texts and vectors are."""
+        """Return counts, schema, degrees, size, source notes, and the locations of texts and vectors."""
         from clew.store.postgres.vectors import have_all_vectors
 
         place = str(self.database.address)
@@ -328,7 +328,7 @@ class OpenPostgresBase(ToolboxElsewhere):
 
     @property
     def place(self) -> str:
-        """The address as it was given, password and all: it is not to be shown."""
+        """The address with its password, which must not be shown."""
         return self.database.address.url
 
     @cached_property
@@ -340,7 +340,7 @@ class OpenPostgresBase(ToolboxElsewhere):
 
     @cached_property
     def vectors(self) -> VectorIndex:
-        """Vectors of the node documents, computed when they are first needed, kept for all servers."""
+        """Vectors of the node documents, computed on demand and shared by all servers."""
         from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
 
         store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
@@ -358,18 +358,18 @@ class OpenPostgresBase(ToolboxElsewhere):
 
     @property
     def remembered_embedder(self) -> str | None:
-        """The embedder that the base says its vectors come from; None where it has no vectors."""
+        """Embedder of the base's vectors. None if it has no vectors."""
         from clew.store.postgres.vectors import remembered_embedder
 
         return remembered_embedder(self.database)
 
 
 class OpenRemoteBase(ToolboxElsewhere):
-    """The tools for a graph in a store elsewhere: names, words and vectors are those of what describes its nodes."""
+    """An opened graph in a remote store. Names, words and vectors come from its description."""
 
     @property
     def remote(self) -> RemoteKnowledgeBase:
-        """The base, with what asks for its edges."""
+        """The base that requests edges from the store."""
         from clew.store.remote.remote import RemoteKnowledgeBase
 
         assert isinstance(self.kb, RemoteKnowledgeBase)
@@ -377,21 +377,21 @@ class OpenRemoteBase(ToolboxElsewhere):
 
     @cached_property
     def texts(self) -> OpenBase:
-        """The tools for what describes its nodes, in a folder or in PostgreSQL."""
+        """The opened description of its nodes, in a folder or in PostgreSQL."""
         if self.remote.described is None:
             raise InputError(
-                f"{self.kb!r} is too large to read its texts when it is asked: words and meanings can be searched "
-                "where `clew build … --nodes-only` has read them (docs/sources.md)"
+                f"{self.kb!r} is too large to read its texts on demand: read them with "
+                "`clew build … --nodes-only` to search words and meanings (docs/sources.md)"
             )
         return stored_tools(self.remote.described, None, self.embedder_given)
 
     @property
     def described(self) -> StoredKnowledgeBase:
-        """What was read of its nodes."""
+        """The description of its nodes."""
         return self.texts.stored
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, and where the graph, its texts and its vectors are; None for what was not counted."""
+        """Return counts, schema, and the locations of graph, texts and vectors. None for unknown counts."""
         schema = self.kb.schema
         edges = sum(relation.count for relation in schema.relations)
         told = {"texts": None, "vectors": None} if self.remote.described is None else self.texts.describe()
@@ -407,16 +407,16 @@ class OpenRemoteBase(ToolboxElsewhere):
 
     @property
     def place(self) -> str:
-        """What `open` takes to open this base again: it is not to be shown."""
+        """Address to open this base again, which must not be shown."""
         return self.remote.place
 
     def opens(self, view: str | Path) -> str:
-        """The same graph, with the nodes of the view alone."""
+        """Return the address of the same graph with only the nodes of the view."""
         return RemoteAddress.parse(self.place).described_by(str(view), is_part=True)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """Texts to vectors; queries are remembered."""
+        """The embedder. Query vectors are cached."""
         return super().embedder if self.remote.described is None else self.texts.embedder
 
     @property
@@ -426,12 +426,12 @@ class OpenRemoteBase(ToolboxElsewhere):
 
     @property
     def vectors(self) -> VectorIndex:
-        """Vectors of the node documents, computed when they are first needed."""
+        """Vectors of the node documents, computed on demand."""
         return self.texts.vectors
 
     @cached_property
     def names(self) -> Names:
-        """Every alias of every node; where they were not read, labels as the endpoint finds them."""
+        """Index of all aliases, or of labels at the endpoint if nodes were not read."""
         from clew.store.index.remote_names import RemoteNames
         from clew.store.remote.sparql import SparqlKnowledgeBase
 
@@ -441,7 +441,7 @@ class OpenRemoteBase(ToolboxElsewhere):
 
     @property
     def identity(self) -> str:
-        """The address of the graph, and what describes its nodes."""
+        """The address of the graph, and the identity of its description."""
         return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
 
     def _own_embedder(self) -> str:
@@ -449,47 +449,47 @@ class OpenRemoteBase(ToolboxElsewhere):
 
     @property
     def remembered_embedder(self) -> str | None:
-        """The embedder that the vectors of its texts come from; None where there are none."""
+        """Embedder of its texts' vectors. None if it has no vectors."""
         return None if self.remote.described is None else self.texts.remembered_embedder
 
 
 def stored_tools(
     kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
 ) -> OpenBase:
-    """The tools for a base that Clew keeps, in a folder or in PostgreSQL."""
+    """Open a base that Clew stores, in a folder or in PostgreSQL."""
     return (OpenBase if isinstance(kb, ArrayKnowledgeBase) else OpenPostgresBase)(kb, model, embedder)
 
 
 @dataclass(frozen=True)
 class EmbedTexts:
-    """What workers are sent to embed documents."""
+    """Task that workers receive to embed documents."""
 
     spec: str
     name: str
 
     def open(self) -> Callable[[list[str]], NDArray[np.float32]]:
-        """The embedder of the base, with one thread: a worker has one processor."""
+        """Return the embedder of the base with one thread, since a worker has one processor."""
         embedder = open_embedder(self.spec, threads=1)
         if embedder.name != self.name:
-            raise EmbedderMismatch(f"{self.spec} is {embedder.name} here, and {self.name} where the base is")
+            raise EmbedderMismatch(f"{self.spec} is {embedder.name} on this worker, but {self.name} at the base")
         return partial(embedder.embed, role="document")
 
 
 def embedding_by(workers: Workers | None, spec: str, name: str) -> EmbedBatches | None:
-    """How workers embed batches of texts; None where there are none."""
+    """Return a function that embeds batches with workers, or None without workers."""
     if workers is None:
         return None
     if spec.startswith(REMOTE_EMBEDDERS):
-        raise InputError(f"{spec} is asked by this machine alone, with its key: leave out --ray")
+        raise InputError(f"{spec} needs the key of this machine: omit --ray")
     return partial(workers.ordered, EmbedTexts(spec, name))
 
 
 @dataclass(frozen=True)
 class OpenedWhenAsked:
-    """An index that is opened by its first search: names are looked up even where the embedder is out of reach."""
+    """Index that is opened by its first search, so that names work without the embedder."""
 
     open: Callable[[], Index]
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The k best nodes."""
+        """Return the k best nodes."""
         return self.open().search(query, k, among=among)

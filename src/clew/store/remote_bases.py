@@ -1,8 +1,8 @@
-"""Graphs that stay in a store elsewhere, opened by their address, and what describes their nodes.
+"""Graphs in remote stores, opened by address, and the descriptions of their nodes.
 
-The nodes of a graph are read once and kept in the cache of who asks. Or a base describes them that was filled by
-`clew build ADDRESS --nodes-only`, in PostgreSQL or in a folder, for all who ask: `ADDRESS#texts=BASE`. With
-`ADDRESS#only=BASE` the graph has no other nodes than these.
+The nodes of a graph are read once and cached per user. Alternatively, `clew build ADDRESS --nodes-only` stores them for
+all users in a folder or in PostgreSQL, and `ADDRESS#texts=BASE` uses that base. With `ADDRESS#only=BASE`, the graph has
+no other nodes.
 """
 
 from __future__ import annotations
@@ -27,42 +27,42 @@ from clew.store.graph.tables import ELEMENT, Tables
 from clew.store.postgres import is_address
 from clew.store.remote.bolt import BoltServer, GraphAddress, is_graph_address
 
-if TYPE_CHECKING:  # for those who ask an endpoint or a database
+if TYPE_CHECKING:  # optional clients
     from clew.store.remote.remote import RemoteKnowledgeBase
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
     from clew.store.remote.sparql_schema import Reading
 
 REMOTE = "sparql+"
 KEPT_GRAPH = 86_400.0
-"""Seconds for which what was read of the nodes of a graph database is used, where their number is the same."""
+"""Lifetime of the description of a graph database in seconds, while its number of nodes is unchanged."""
 SAMPLED = 5
-"""Nodes by which a description is seen to be that of a graph."""
+"""Number of nodes to check whether a description belongs to a graph."""
 _DESCRIBED_BY = re.compile("[#&](texts|only)=")
 Describe = Callable[[], StoredKnowledgeBase | None]
 
 
 @dataclass(frozen=True)
 class RemoteAddress:
-    """`sparql+http://HOST/query#SETTINGS` or `bolt://…`, and the base that describes its nodes where one is named."""
+    """`sparql+http://HOST/query#SETTINGS` or `bolt://…`, and optionally the base that describes its nodes."""
 
     graph: str
     texts: str | None = None
     is_part: bool = False
-    """Whether the graph has no other nodes than these."""
+    """Whether the graph has no other nodes."""
 
     @classmethod
     def parse(cls, text: str) -> RemoteAddress:
-        """An address as it was given; the base comes last, and needs no quoting."""
+        """Parse an address. The base comes last and needs no quoting."""
         graph, *named = _DESCRIBED_BY.split(text, maxsplit=1)
         if not named:
             return cls(graph)
         how, texts = named
         if not texts:
-            raise InputError(f"#{how}= names no base: expected a folder or postgresql://USER@HOST/DATABASE#BASE")
+            raise InputError(f"#{how}= lacks a base: expected a folder or postgresql://USER@HOST/DATABASE#BASE")
         return cls(graph, texts, how == "only")
 
     def described_by(self, texts: str, *, is_part: bool) -> str:
-        """The address of the same graph, its nodes described by a base."""
+        """Return the address of the same graph with its nodes described by a base."""
         return f"{self.graph}{'&' if '#' in self.graph else '#'}{'only' if is_part else 'texts'}={texts}"
 
     def __str__(self) -> str:
@@ -73,12 +73,12 @@ class RemoteAddress:
 
 
 def is_remote(place: object) -> bool:
-    """Whether something names a graph that stays elsewhere."""
+    """Return whether a value is the address of a remote graph."""
     return is_graph_address(place) or (isinstance(place, str) and place.startswith(REMOTE))
 
 
 def shown_place(place: str | Path) -> str:
-    """Where a base is, as it may be printed: an address may hold a password."""
+    """Return a location without passwords, for display."""
     if is_remote(place):
         return str(RemoteAddress.parse(str(place)))
     if not is_address(place):
@@ -89,7 +89,7 @@ def shown_place(place: str | Path) -> str:
 
 
 def open_stored(place: str | Path) -> StoredKnowledgeBase:
-    """A base that Clew keeps, in a folder or in PostgreSQL."""
+    """Open a base that Clew stores in a folder or in PostgreSQL."""
     if not is_address(place):
         return ArrayKnowledgeBase.open(place)
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
@@ -98,7 +98,7 @@ def open_stored(place: str | Path) -> StoredKnowledgeBase:
 
 
 def open_remote(text: str) -> RemoteKnowledgeBase:
-    """A graph by its address, with its nodes as a base describes them where one is named."""
+    """Open a graph by its address, with the base that describes its nodes, if any."""
     from clew.store.remote.remote_part import PartOfGraph
 
     address = RemoteAddress.parse(text)
@@ -109,29 +109,27 @@ def open_remote(text: str) -> RemoteKnowledgeBase:
 
 
 def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
-    """Sources, those that are graph databases with who asks and the password: they are not to be shown."""
+    """Add user and password to sources that are graph databases. The result must not be shown."""
     settings = Settings.load()
     for one in sources:
         if is_remote(one) and not is_graph_address(one):
-            raise InputError(
-                f"{one} is asked where it is, not copied: `clew ask {one}`; --nodes-only makes a base of its texts"
-            )
+            raise InputError(f"{one} cannot be copied: use `clew ask {one}`, or --nodes-only for a base of its texts")
     return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
 
 
 def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
-    """What describes the nodes of a graph, which is the only source, however many they are."""
+    """Read the nodes of a graph, which is the only source, without a limit on their number."""
     from clew.store.remote.cypher import read_description
     from clew.store.remote.sparql_schema import read_nodes
 
     if len(sources) != 1 or not is_remote(sources[0]):
-        raise InputError("--nodes-only reads one graph that stays elsewhere: sparql+http://HOST/query or bolt://…")
+        raise InputError("--nodes-only needs one remote graph: sparql+http://HOST/query or bolt://…")
     graph = RemoteAddress.parse(str(sources[0])).graph
     if is_graph_address(graph):
         return read_description(_server(graph), however_many=True)
     endpoint, reading = _endpoint(graph)
     if reading.claims:
-        raise InputError(f"{graph}: an endpoint of this shape is never read whole, only asked")
+        raise InputError(f"{graph}: endpoints of this shape cannot be read as a whole")
     return read_nodes(endpoint, reading)
 
 
@@ -155,7 +153,7 @@ def _open_endpoint(address: RemoteAddress) -> RemoteKnowledgeBase:
 
 
 def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
-    """The endpoint at `sparql+http://HOST/query`; after # how to read it, such as #shape=wikidata&language=de."""
+    """Parse `sparql+http://HOST/query` with settings after #, such as #shape=wikidata&language=de."""
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
     from clew.store.remote.sparql_schema import SHAPES, Reading
 
@@ -163,11 +161,11 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
     given = dict(parse_qsl(fragment))
     shape = given.get("shape", "")
     if shape and shape not in SHAPES:
-        raise InputError(f"{address}: no shape {shape!r}; there are: {', '.join(SHAPES)}")
+        raise InputError(f"{address}: unknown shape {shape!r}: use {', '.join(SHAPES)}")
     unknown = given.keys() - {"label", "comment", "type", "language", "noise", "shape"}
     if unknown:
         there = "comment, label, language, noise, only, shape, texts, type"
-        raise InputError(f"{address}: no setting {min(unknown)!r}; there are: {there}")
+        raise InputError(f"{address}: unknown setting {min(unknown)!r}: use {there}")
     usual = SHAPES.get(shape, Reading())
     reading = replace(
         usual,
@@ -181,7 +179,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
 
 
 def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a small endpoint, kept in a folder as long as its answers are; else None."""
+    """Return the cached description of a small endpoint's nodes, or None if it cannot be read."""
     from clew.store.remote.sparql_schema import can_be_read, read_nodes
 
     def read() -> Tables | None:
@@ -217,12 +215,12 @@ def _open_graph(address: RemoteAddress) -> RemoteKnowledgeBase:
 
 
 def _server(address: str) -> BoltServer:
-    """The database at `bolt://USER@HOST:7687/DATABASE`, or `neo4j://…`."""
+    """Connect to `bolt://USER@HOST:7687/DATABASE` or `neo4j://…`."""
     return BoltServer(GraphAddress(Settings.load().with_login(address)))
 
 
 def _check_description(server: BoltServer, described: StoredKnowledgeBase, texts: str, is_part: bool) -> None:
-    """Refuse a base that does not describe a graph; say where nodes were added to the graph since."""
+    """Raise InputError if a base does not describe a graph. Report if the number of nodes has changed."""
     from clew.store.remote.cypher import count_nodes, made_of
     from clew.store.sources.bolt import type_of
     from clew.store.sources.files import SourceOptions
@@ -234,7 +232,7 @@ def _check_description(server: BoltServer, described: StoredKnowledgeBase, texts
     query = "UNWIND $nodes AS i MATCH (n) WHERE elementId(n) = i RETURN i, labels(n)"
     found = [] if None in asked else server.rows(query, nodes=list(asked))
     if {element: type_of(labels, SourceOptions()) for element, labels in found} != asked:
-        raise InputError(f"{texts} does not describe the nodes of {server.address}: {again} reads them")
+        raise InputError(f"{texts} does not describe the nodes of {server.address}: run {again}")
     count = 0 if is_part else count_nodes(server) - made_of(described)["nodes"]
     if count:
         why = f"{server.address} has {abs(count):,} nodes {'more' if count > 0 else 'fewer'} than when they were read"
@@ -242,7 +240,7 @@ def _check_description(server: BoltServer, described: StoredKnowledgeBase, texts
 
 
 def described_graph(server: BoltServer, folder: Path) -> ArrayKnowledgeBase | None:
-    """What describes the nodes of a graph database, kept for who asks: others may see others of them."""
+    """Return the description of a graph database, cached per user, since users may see different nodes."""
     from clew.store.remote.cypher import count_nodes, made_of, read_description
 
     count = count_nodes(server)
@@ -259,7 +257,7 @@ def _kept_base(
     read: Callable[[], Tables | None],
     is_current: Callable[[ArrayKnowledgeBase], bool] = lambda _: True,
 ) -> ArrayKnowledgeBase | None:
-    """The base that is kept of something read, or a new one where it is too old; None where it cannot be read."""
+    """Return a cached base, or build it again if it is too old. Return None if it cannot be read."""
     place = folder / hashlib.sha256(what.encode()).hexdigest()[:16]
     if is_base(place) and (place / MANIFEST).stat().st_mtime > time.time() - seconds:
         kept = ArrayKnowledgeBase.open(place)
@@ -268,8 +266,8 @@ def _kept_base(
     tables = read()
     if tables is None:
         return None
-    with suppress(LockedError):  # another process has read them as well, and keeps them
-        from clew.store.building import build  # reads of files what is seldom needed here
+    with suppress(LockedError):  # another process has read and cached it
+        from clew.store.building import build  # imported late, since it is seldom needed
 
         build(tables, place)
     return ArrayKnowledgeBase.open(place) if is_base(place) else None

@@ -56,7 +56,7 @@ def test_stark_reads_queries_splits_and_the_human_set(tmp_path):
     assert load_dataset(f"stark:{folder}:human").portion == "human"
     assert load_dataset(f"stark:{folder}:test-0.1").portion == "10 % sample"
     assert len(load_dataset(f"stark:{folder}").questions) == 2
-    with pytest.raises(NotFoundError, match=r"there are: test-0\.1, val, human"):
+    with pytest.raises(NotFoundError, match=r"use test-0\.1, val, human"):
         load_dataset(f"stark:{folder}:dev")
 
 

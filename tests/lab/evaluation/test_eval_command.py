@@ -158,7 +158,7 @@ def test_a_base_in_the_cache_that_is_broken_or_of_another_version_is_built_again
     next(base.rglob("types.npy")).unlink()
     code, _, message = clew(monkeypatch, capsys, *command)
     assert code == 0
-    assert "a base in the cache is built again" in message
+    assert "rebuilding a cached base" in message
     assert "types.npy" in message
     built = (base / "manifest.json").stat().st_mtime_ns
 
@@ -196,7 +196,7 @@ def test_documents_are_asked_in_one_pool_or_question_by_question(monkeypatch, ca
 
 def test_what_cannot_be_evaluated_is_said_clearly(monkeypatch, capsys, base, questions):
     code, _, message = clew(monkeypatch, capsys, "eval", "-q", questions, "-m", "words")
-    assert (code, "brings no knowledge base: name one with --kb" in message) == (2, True)
+    assert (code, "has no knowledge base: pass one with --kb" in message) == (2, True)
     code, _, message = clew(monkeypatch, capsys, "eval", "-q", questions, "--kb", base, "-m", "nothing")
     assert (code, "no method 'nothing'" in message) == (2, True)
     common = ("eval", "-q", questions, "--kb", base, "-m", "words")
@@ -205,7 +205,7 @@ def test_what_cannot_be_evaluated_is_said_clearly(monkeypatch, capsys, base, que
     code, _, message = clew(monkeypatch, capsys, *common, "-O", "depth=3")
     assert (code, "words has no option 'depth'" in message) == (2, True)
     code, _, message = clew(monkeypatch, capsys, *common, "--per-question")
-    assert (code, "leave out --per-question" in message) == (2, True)
+    assert (code, "remove --per-question" in message) == (2, True)
 
 
 def test_options_are_for_all_methods_or_for_one(monkeypatch, capsys, base, questions):

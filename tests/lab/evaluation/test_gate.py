@@ -33,10 +33,10 @@ def test_a_gate_that_is_reached_passes(gate):
 def test_a_gate_that_is_missed_fails_and_says_by_how_much_and_where(gate):
     result = gate('{ "hit@1" = 0.9 }')
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*hit@1 is 0.500, asked for is 0.9*", "*wrong: Which gene encodes zyxwv?*"])
+    result.stdout.fnmatch_lines(["*hit@1 is 0.500, required is 0.9*", "*wrong: Which gene encodes zyxwv?*"])
 
 
 def test_an_unknown_metric_is_named_with_those_there_are(gate):
     result = gate('{ "hits" = 0.9 }')
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*no metric 'hits'; there are:*hit@1*"])
+    result.stdout.fnmatch_lines(["*no metric 'hits': use *hit@1*"])

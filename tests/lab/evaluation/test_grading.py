@@ -66,7 +66,7 @@ def test_a_grade_is_the_only_one_or_nought(reply, right):
 
 
 def test_another_data_set_is_refused():
-    with pytest.raises(InputError, match="other data"):
+    with pytest.raises(InputError, match="no gold answer"):
         grade(ROWS, {"9": ("x",)}, Grades())
 
 

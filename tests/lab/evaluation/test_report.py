@@ -128,7 +128,7 @@ def test_plots_are_wellformed_and_tell_their_values(runs):
 
 
 def test_an_unknown_metric_and_an_empty_folder_are_refused(runs, tmp_path):
-    with pytest.raises(InputError, match="there are: hit@1"):
+    with pytest.raises(InputError, match="use hit@1"):
         make_report(runs, metric="ndcg")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFoundError, match="no run of"):

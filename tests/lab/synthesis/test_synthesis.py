@@ -69,10 +69,10 @@ def test_a_path_is_read_as_it_is_shown():
 @pytest.mark.parametrize(
     ("paths", "complaint"),
     [
-        (["gene"], "no path"),
+        (["gene"], "is not a path"),
         (["gene -[r]-> a", "gene -[r]-> b"], "different types"),
         (["gene -[!r]-> a"], "without a forbidden edge"),
-        (["gene <-[r]-> a"], "one way"),
+        (["gene <-[r]-> a"], "two directions"),
         (["gene -[!r]-> a -[s]-> b"], "only the last"),
         ([], "no path"),
     ],
@@ -85,7 +85,7 @@ def test_a_wrong_template_is_refused_with_the_reason(paths, complaint):
 def test_a_template_that_does_not_fit_the_schema_says_what_would(tmp_path: Path):
     file = tmp_path / "mine.toml"
     file.write_text('[[template]]\nname="x"\npaths=["paper -[writes]-> author"]\n')
-    with pytest.raises(SchemaError, match=r"there are: author -\[writes\]-> paper"):
+    with pytest.raises(SchemaError, match=r"use author -\[writes\]-> paper"):
         load_templates(str(file), schema_of(MAG))
 
 

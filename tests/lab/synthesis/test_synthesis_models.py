@@ -118,7 +118,7 @@ def test_a_server_that_goes_away_stops_the_run_and_turns_no_question_down(small:
             return super().complete(requests)
 
     ledger = Ledger()
-    with pytest.raises(ModelError, match="no connection; what is finished is kept"):
+    with pytest.raises(ModelError, match="no connection; finished questions are stored"):
         make_benchmark(small, tmp_path / "cut", WANTED, Writers(Budgeted(Leaving(reply), ledger), ledger=ledger))
     make_benchmark(small, tmp_path / "cut", WANTED, Writers(ScriptedModel(reply)))
     make_benchmark(small, tmp_path / "whole", WANTED, Writers(ScriptedModel(reply)))

@@ -98,5 +98,5 @@ def test_figures_have_intervals_and_a_paired_test():
 
 def test_too_few_questions_are_refused(garden, tmp_path):
     tools, dataset = garden
-    with pytest.raises(InputError, match="1 questions with answers: too few"):
+    with pytest.raises(InputError, match="1 questions with answers: add questions"):
         train_dense(Trial(tools, dataset.sample(1), DenseSettings()), tmp_path / "weights")

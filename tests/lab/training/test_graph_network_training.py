@@ -104,5 +104,5 @@ def test_nothing_to_learn_from_is_said(tools: OpenBase, tmp_path: Path) -> None:
 
     lessons = graph_lessons(tools, "makes", [], 0.0, 0)
     settings = GraphSettings(layers=1, width=8, steps=2, size=EncoderSize(1, 4, 64))
-    with pytest.raises(InputError, match="nothing to learn from"):
+    with pytest.raises(InputError, match="nothing to train on"):
         train_graph_network([lessons], tmp_path / "weights", settings, say=lambda _: None)

@@ -207,12 +207,12 @@ def test_what_is_missing_is_said(start, tmp_path, run):
     with pytest.raises(NotFoundError, match="no folder"):
         open_language_model(str(tmp_path / "nowhere"))
     file = written(tmp_path / "told.jsonl", [ADA | {"text": "She was born there."}])
-    with pytest.raises(InputError, match="spells every name"):
+    with pytest.raises(InputError, match="keeps the spelling"):
         graph_to_text.lessons_from(read_told(file))
     with pytest.raises(SourceError, match="triples"):
         read_told(written(tmp_path / "wrong.jsonl", [{"text": "no facts"}]))
     single = DUNE | {"supporting_facts": [["Sand", 0]]}
-    with pytest.raises(InputError, match="two passages"):
+    with pytest.raises(InputError, match="two supporting passages"):
         traverser.lacking_in(load_dataset(f"hotpotqa:{written(tmp_path / 'one.jsonl', [single])}"))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")

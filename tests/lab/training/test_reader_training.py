@@ -50,7 +50,7 @@ def test_a_query_becomes_the_plan_that_reads_it(source):
 
 
 def test_a_schema_that_stands_in_the_sources_twice_is_refused(source):
-    with pytest.raises(SourceError, match="twice"):
+    with pytest.raises(SourceError, match="duplicate schema"):
         read_sources([source, source])
 
 

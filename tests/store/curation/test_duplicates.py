@@ -215,7 +215,7 @@ def test_undo_restores_the_bytes(folder, with_vectors):
     for name in before:  # vectors of the merged documents stay in the store, which only grows
         assert after.pop(name).startswith(before[name]) if name.endswith(".bin") else after.pop(name) == before[name]
     assert after == {}
-    with pytest.raises(InputError, match="nothing to undo"):
+    with pytest.raises(InputError, match="no merge to undo"):
         undo(folder)
 
 
@@ -266,7 +266,7 @@ def test_an_undo_that_is_killed_at_its_end_leaves_nothing_to_the_next_one(folder
         patch.setattr(storage.shutil, "rmtree", killed)
         with pytest.raises(KeyboardInterrupt):
             undo(folder)
-    with pytest.raises(InputError, match="nothing to undo"):
+    with pytest.raises(InputError, match="no merge to undo"):
         undo(folder)
     assert bytes_of(folder) == before
 
@@ -280,7 +280,7 @@ def test_an_undo_that_is_killed_once_it_is_in_use_leaves_nothing_to_the_next_one
         patch.setattr(storage, "sync", lambda path: killed() if path == folder else None)
         with pytest.raises(KeyboardInterrupt):
             undo(folder)
-    with pytest.raises(InputError, match="nothing to undo"):
+    with pytest.raises(InputError, match="no merge to undo"):
         undo(folder)
     assert bytes_of(folder) == before
 
@@ -292,7 +292,7 @@ def test_a_merge_that_is_killed_before_it_is_in_use_leaves_nothing_to_undo(folde
         patch.setattr(storage.Manifest, "to_json", killed)
         with pytest.raises(KeyboardInterrupt):
             merge(folder, twins)
-    with pytest.raises(InputError, match="nothing to undo"):
+    with pytest.raises(InputError, match="no merge to undo"):
         undo(folder)
 
 
@@ -325,7 +325,7 @@ def test_a_later_change_is_never_lost_by_undo(folder):
     tools.local.release()
     merge(folder, twins)
     update(folder, read_delta(delete_nodes=["HP:19"]))
-    with pytest.raises(InputError, match="changed again since"):
+    with pytest.raises(InputError, match="changed since"):
         undo(folder)
     assert len(list(folder.glob("clew-data-*"))) == 1
     assert clew.open(folder).verify() == []

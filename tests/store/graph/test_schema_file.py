@@ -46,12 +46,12 @@ def test_edits_are_laid_over_the_inferred_schema():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[types.illness]\nanswer = true", "a node type 'illness'; there are: disease, gene/protein"),
-        ("[relations.causes]\ndisplay = 'x'", "a relation 'causes'; there are: has phenotype, is_a"),
-        ("[types.disease]\nshow = ['age']", "'age'; there are: onset, code"),
-        ("[types.disease]\ncolour = 'red'", "types.disease.colour: .*; known here: display, description, answer, show"),
+        ("[types.illness]\nanswer = true", "node type 'illness': use disease, gene/protein"),
+        ("[relations.causes]\ndisplay = 'x'", "relation 'causes': use has phenotype, is_a"),
+        ("[types.disease]\nshow = ['age']", "'age': use onset, code"),
+        ("[types.disease]\ncolour = 'red'", "types.disease.colour: .*display, description, answer, show"),
         ("[types.disease]\nanswer = 'yes'", "types.disease.answer: .*boolean"),
-        ("[kinds.disease]\nanswer = true", "kinds: .*; known here: types, relations"),
+        ("[kinds.disease]\nanswer = true", "kinds: .*types, relations"),
         ("[types.disease\n", "not TOML"),
     ],
 )

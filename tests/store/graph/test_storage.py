@@ -53,7 +53,7 @@ def test_a_cut_file_is_refused_at_opening(tmp_path):
     build(tables(), tmp_path / "kb")
     file = ArrayKnowledgeBase.open(tmp_path / "kb").generation / "nodes.arrow"
     file.write_bytes(file.read_bytes()[:-10])
-    with pytest.raises(CorruptError, match=r"nodes\.arrow was cut or altered"):
+    with pytest.raises(CorruptError, match=r"nodes\.arrow has .* bytes instead of"):
         ArrayKnowledgeBase.open(tmp_path / "kb")
 
 

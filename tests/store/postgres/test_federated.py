@@ -260,6 +260,6 @@ def test_what_cannot_be_is_said_without_passwords(run, tmp_path):
     with pytest.raises(InputError, match="#texts= names no base"):
         clew.open("sparql+http://127.0.0.1:9/query#texts=")
     code, _, error = run("build", tmp_path, "--nodes-only", "-o", tmp_path / "x.kb")
-    assert (code, "reads one graph that stays elsewhere" in " ".join(error.split())) == (2, True)
+    assert (code, "needs one remote graph" in " ".join(error.split())) == (2, True)
     shown = shown_place("bolt://anna:secret@h:7687/films#texts=postgresql://anna:secret@h/d#b")
     assert shown == "bolt://h:7687/films#texts=postgresql://h/d#b"

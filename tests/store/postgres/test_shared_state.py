@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'clew-kb[postgres]'")
 pytest.importorskip("uvicorn")
 import clew
-from clew.server.database import MOST_CONNECTIONS, DatabaseStore
+from clew.server.database import MAX_CONNECTIONS, DatabaseStore
 from clew.server.shared_bases import SharedBases
 from clew.server.shared_builds import SharedBuilds
 from clew.server.wire import BaseChange
@@ -300,7 +300,7 @@ def test_many_requests_share_few_connections(own_database):
     for thread in threads:
         thread.join()
     [found] = store.rows("SELECT count(*) AS open FROM pg_stat_activity WHERE datname = current_database()")
-    assert 2 <= found["open"] <= MOST_CONNECTIONS
+    assert 2 <= found["open"] <= MAX_CONNECTIONS
 
 
 def test_a_database_with_bases_of_the_version_before_is_read_as_it_is_and_taken_over(own_database, tiny_tables):

@@ -268,11 +268,11 @@ def test_a_wrong_password_is_said_and_none_is_shown(films, monkeypatch, run):
     monkeypatch.setenv("NEO4J_PASSWORD", "a wrong secret")
     code, out, said = run("ask", films[1], "Who?")
     assert code == 1
-    wanted = "does not let in the user 'root' with this password: set NEO4J_USERNAME and NEO4J_PASSWORD"
+    wanted = "rejects the user 'root' with this password: set NEO4J_USERNAME and NEO4J_PASSWORD"
     assert wanted in " ".join(said.split())
     assert "secret" not in out + said
     monkeypatch.delenv("NEO4J_PASSWORD")
-    assert "does not let in anybody unnamed" in " ".join(run("ask", films[1], "Who?")[2].split())
+    assert "rejects anonymous users" in " ".join(run("ask", films[1], "Who?")[2].split())
 
 
 def test_the_password_is_nowhere_to_be_seen(films, run, tmp_path):
@@ -302,7 +302,7 @@ def test_a_database_that_is_not_there_and_a_query_that_is_none_are_refused(graph
 def test_an_empty_graph_is_said_to_be(graphs, database):
     address = graphs.create(database)
     for use in (lambda: remote(address).nodes(), lambda: clew.build([address], "/nowhere/base.kb")):
-        with pytest.raises(SourceError, match="the graph holds no nodes"):
+        with pytest.raises(SourceError, match="no nodes"):
             use()
 
 
@@ -315,7 +315,7 @@ def test_a_graph_without_edges_can_be_asked(graphs, database):
 
 def test_a_graph_that_is_too_large_to_be_read_can_be_built(films, monkeypatch):
     monkeypatch.setattr(cypher, "MOST_READ", 8)
-    with pytest.raises(InputError, match=r"has 9 nodes, and up to 8 are read .*`clew build bolt://127.* -o BASE.kb`"):
+    with pytest.raises(InputError, match=r"has 9 nodes, more than the 8 .*`clew build bolt://127.* -o BASE.kb`"):
         remote(films[1]).nodes()
 
 
@@ -332,7 +332,7 @@ def test_a_server_that_says_nothing_is_given_up():
         silent.listen()
         server = BoltServer(GraphAddress(f"bolt://127.0.0.1:{silent.getsockname()[1]}"), Limits(seconds=1))
         begun = time.monotonic()
-        with pytest.raises(StorageError, match="has not answered a query within 1 seconds"):
+        with pytest.raises(StorageError, match="did not answer a query within 1 seconds"):
             server.rows("RETURN 1")
         assert time.monotonic() - begun < 60  # the driver would wait without end
 
@@ -340,15 +340,13 @@ def test_a_server_that_says_nothing_is_given_up():
 def test_a_slow_query_is_given_up(films):
     server = BoltServer(remote(films[1]).server.address, Limits(seconds=0.5))
     slow = "UNWIND range(1, 3000) AS a UNWIND range(1, 3000) AS b RETURN count(*)"
-    with pytest.raises(StorageError, match=r"has not answered a query within 0\.5 seconds|Timeout|timed out"):
+    with pytest.raises(StorageError, match=r"did not answer a query within 0\.5 seconds|Timeout|timed out"):
         server.rows(slow)
 
 
 @pytest.mark.parametrize("address", ["bolt://", "neo4j://user:secret@", "bolt://host:port/db", "bolt://host:0"])
 def test_an_address_without_a_server_is_refused_without_its_password(address):
-    with pytest.raises(
-        InputError, match=r"names no server: expected (bolt|neo4j)://USER@HOST:7687/DATABASE"
-    ) as refused:
+    with pytest.raises(InputError, match=r"has no server: expected (bolt|neo4j)://USER@HOST:7687/DATABASE") as refused:
         str(GraphAddress(address))
     assert "secret" not in str(refused.value)
 

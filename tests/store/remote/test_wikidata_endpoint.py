@@ -74,7 +74,7 @@ def test_labels_of_another_language_are_taken_where_it_is_asked_for(address, tmp
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     tools = OpenBase.open(f"sparql+{address}#shape=wikidata&language=de")
     assert "director auf Deutsch" in tools.kb.schema.relation_names
-    with pytest.raises(InputError, match="no shape 'dbpedia'; there are: wikidata"):
+    with pytest.raises(InputError, match="shape 'dbpedia': use wikidata"):
         OpenBase.open(f"sparql+{address}#shape=dbpedia")
 
 

@@ -119,7 +119,7 @@ def test_json_ld_is_read_without_the_network(tmp_path):
     assert nodes_of(tables)["http://e.org/bob"] == {"type": "Person", "name": "Bob", "text": "A painter."}
     assert edges_of(tables) == {("http://e.org/ann", "knows", "http://e.org/bob")}
     person["@context"] = ["https://w3id.org/other"]
-    with pytest.raises(SourceError, match="would have to be fetched"):
+    with pytest.raises(SourceError, match="would have to be downloaded"):
         read_sources([written(tmp_path, "other.jsonld", json.dumps(person))])
     with pytest.raises(SourceError, match=r"broken\.jsonld, line 2: not JSON"):
         read_sources([written(tmp_path, "broken.jsonld", "{\n]")])
@@ -191,7 +191,7 @@ def test_a_dump_of_wikidata_has_labels_descriptions_and_claims(tmp_path, name):
 def test_a_broken_line_of_a_dump_is_named_or_skipped(tmp_path):
     lines = [json.dumps(DUMP[1]), "{broken", '{"id": "Q7"}']
     path = written(tmp_path, "dump.json", "\n".join(lines) + "\n")
-    with pytest.raises(SourceError, match=r"dump.json, line 2: no entity as Wikidata writes it"):
+    with pytest.raises(SourceError, match=r"dump.json, line 2: not a Wikidata entity"):
         read_sources([path])
     tables = read_sources([path], SourceOptions(skip_bad=True))
     assert [problem.line for problem in tables.skipped] == [2, 3]

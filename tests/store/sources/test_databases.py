@@ -185,7 +185,7 @@ def test_what_is_no_database_is_refused_in_words(tmp_path, monkeypatch):
         read_sources([tmp_path / "thumbs.db"])
     with pytest.raises(NotFoundError, match="sqlite:////FILE absolute"):
         read_sources(["sqlite:///nowhere.db"])
-    with pytest.raises(SourceError, match="the database holds no rows"):
+    with pytest.raises(SourceError, match="no rows"):
         read_sources([database(tmp_path / "empty.db", "CREATE TABLE a (id INTEGER PRIMARY KEY);")])
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"SQLite format 3\0" + b"\1" * 4000)

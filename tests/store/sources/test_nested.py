@@ -100,7 +100,7 @@ def test_fields_of_one_nested_object_are_columns():
 
 @pytest.mark.parametrize("document", [3, [], {}, [1, 2], {"a": 1}])
 def test_what_holds_no_objects_is_refused_with_what_was_expected(tmp_path, document):
-    with pytest.raises(SourceError, match="expected objects in a list"):
+    with pytest.raises(SourceError, match="expected objects"):
         read_sources([written(tmp_path, "numbers.json", document)])
 
 

@@ -118,7 +118,7 @@ def test_an_id_that_comes_again_is_no_key_and_a_note_says_so(tmp_path):
     assert tables.nodes[0].table["key"].to_pylist() == ["civic", "corona"]
     assert "id is not unique" in tables.notes[0]
     (tmp_path / "cars.csv").rename(tmp_path / "nodes.csv")
-    with pytest.raises(SourceError, match="was given to another node before"):
+    with pytest.raises(SourceError, match="already used by another node"):
         clew.build([tmp_path / "nodes.csv"], tmp_path / "cars.kb")
 
 

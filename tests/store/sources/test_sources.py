@@ -140,7 +140,7 @@ def test_a_mapping_overrides_what_the_names_suggest(tmp_path):
     path = written(tmp_path, "nodes.csv", "id,name,nickname\n1,Ann,Annie\n")
     options = SourceOptions(columns=parse_columns(["name=nickname", "key=name"]))
     assert read_sources([path], options).nodes[0].table.to_pylist() == [{"key": "Ann", "name": "Annie", "id": 1}]
-    with pytest.raises(InputError, match="--map text=story: no source has that column; there are: id, name, nickname"):
+    with pytest.raises(InputError, match="--map text=story: no source has it: the columns are id, name, nickname"):
         read_sources([path], SourceOptions(columns={"text": "story"}))
     with pytest.raises(InputError, match="expected ROLE=COLUMN"):
         parse_columns(["colour=red"])

@@ -94,7 +94,7 @@ def test_tensors_are_read_with_their_strides(tmp_path):
 
 
 def test_pickles_need_trust(folder):
-    with pytest.raises(InputError, match="say --trust"):
+    with pytest.raises(InputError, match="add --trust"):
         read_sources([folder])
 
 
@@ -116,7 +116,7 @@ def test_a_pickle_that_wants_to_run_code_is_refused_and_nothing_runs(folder, tmp
     ]
     for payload in payloads:
         (folder / "processed" / "node_info.pkl").write_bytes(pickle.dumps({0: payload}, protocol))
-        with pytest.raises(SourceError, match="nothing was run"):
+        with pytest.raises(SourceError, match="refused"):
             read_sources([folder], TRUSTED)
     assert not mark.exists()
 
@@ -125,7 +125,7 @@ def test_a_torch_file_that_wants_to_run_code_is_refused_too(tmp_path):
     path, mark = tmp_path / "edge_index.pt", tmp_path / "it_ran"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", pickle.dumps(Payload(os.system, f"touch {mark}"), 2))
-    with pytest.raises(SourceError, match="nothing was run"):
+    with pytest.raises(SourceError, match="refused"):
         read_torch(path)
     assert not mark.exists()
 

@@ -1,4 +1,4 @@
-"""Readers of formats, found by the ending of a file's name, or by its content where the name says nothing."""
+"""Format readers, chosen by file suffix, or by content if the suffix is unknown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clew.documents.formats.mail import read_mail
 from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
-from clew.documents.formats.packed import MOST_RATIO, SMALL
+from clew.documents.formats.packed import MAX_RATIO, SMALL
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.pptx import read_pptx
@@ -50,13 +50,13 @@ READERS: dict[str, Callable[[Path], Extracted]] = {
     ".tsv": read_separated,
     ".json": read_json,
 }
-"""Ending → reader; every reader raises SourceError for a file it cannot use."""
+"""Readers by suffix. Every reader raises SourceError for a file it cannot use."""
 
 ATTACHED = dict(READERS)
 
 
 def read_messages(file: Path) -> Extracted:
-    """Mail, its attachments read by the readers of their own formats."""
+    """Read e-mail. Attachments use the readers of their formats."""
     return read_mail(file, ATTACHED)
 
 
@@ -66,15 +66,15 @@ READERS[".eml"] = READERS[".mbox"] = read_messages
 OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
 GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
-"""Endings of texts that hold nodes and edges; records may also be something that documents come with."""
+"""Suffixes of graph files. Records may also accompany documents."""
 BEGINNING = 65536
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
-MOST_CODE = 0.05
-"""Runs of marks of program code for each character of a text at most; prose has 0.003 to 0.03, code 0.05 to 0.12."""
+MAX_CODE_SHARE = 0.05
+"""Maximum runs of code characters per character of a text. Prose has 0.003 to 0.03, code 0.05 to 0.12."""
 
 
 def format_of(file: Path) -> str:
-    """The ending whose reader reads a file: `.md` for a.md.gz, `.txt` for a README; empty where there is none."""
+    """Return the suffix of the reader for a file: `.md` for a.md.gz, `.txt` for a README. Empty if no reader fits."""
     ending = named_ending(file)
     if ending in READERS:
         return ending
@@ -86,23 +86,23 @@ def format_of(file: Path) -> str:
         return ""
     if is_manual_page(text):
         return ".man"
-    return ".txt" if len(CODE.findall(text)) <= MOST_CODE * len(text) else ""
+    return ".txt" if len(CODE.findall(text)) <= MAX_CODE_SHARE * len(text) else ""
 
 
 def read_document(file: Path) -> Extracted:
-    """The text of a file that has a format; what is packed by gzip is unpacked within bounds."""
+    """Read a file that has a format. Unpack gzip files up to a size limit."""
     ending = format_of(file)
     if file.suffix.lower() != ".gz":
         with bounded_work(file.stat().st_size):
             return READERS[ending](file)
-    most = SMALL + MOST_RATIO * file.stat().st_size
+    most = SMALL + MAX_RATIO * file.stat().st_size
     try:
         with gzip.open(file) as opened:
             content = opened.read(most + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"the gzip data is cut or damaged ({error})", file=file) from error
+        raise SourceError(f"the gzip data is cut or damaged ({error}): download it again", file=file) from error
     if len(content) > most:
-        raise SourceError(f"the file unpacks to over {MOST_RATIO} times its size", file=file)
+        raise SourceError(f"the file unpacks to over {MAX_RATIO} times its size: unpack it first", file=file)
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / f"unpacked{ending}"
         unpacked.write_bytes(content)
@@ -111,17 +111,17 @@ def read_document(file: Path) -> Extracted:
 
 
 def plain_name(file: Path) -> str:
-    """The name of a file before gzip packed it."""
+    """Return the file name without `.gz`."""
     return file.stem if file.suffix.lower() == ".gz" else file.name
 
 
 def named_ending(file: Path) -> str:
-    """The ending of a file's name before gzip packed it, in lower case."""
+    """Return the suffix without `.gz`, in lower case."""
     return Path(plain_name(file)).suffix.lower()
 
 
 def beginning(file: Path) -> bytes:
-    """The first bytes of a file, unpacked where it is packed by gzip; none where it cannot be opened."""
+    """Return the first bytes of a file, unpacked if it is a gzip file. Return no bytes if it cannot be opened."""
     try:
         with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
             return opened.read(BEGINNING)

@@ -1,4 +1,4 @@
-"""Assembles what a reader finds, block after block, under the title the reader settles on."""
+"""Builder that collects the blocks of a document."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ NO_TITLES = re.compile(
     r"|(table of )?contents|inhalt(sverzeichnis)?|table des matières|índice|indice|sommaire|.*(\.\s?){4,}\W*\w*)?",
     re.IGNORECASE,
 )
-"""What programs write where the author gave no title, and what stands above and in tables of contents."""
+"""Titles that programs write by default, and headings and lines of tables of contents."""
 NUMBERED = re.compile(
     r"(?i:chapter|section|part|appendix)\s+\w{1,5}\b|\d{1,3}(\.\d+)+\.?\s+\S|(\d{1,3}|I)[.):]\s+\S|[01]\s+\S"
 )
-"""The number of a section: what it opens is a part of a document."""
+"""A section number: its heading belongs to a part of the document."""
 Place = tuple[int, float, float, float, float]
 """A page and a box on it: x0, top, x1, bottom."""
 
 
 def first_heading(text: str, blocks: Sequence[Block]) -> str:
-    """The first heading, where no other one is on its level and it has no number: a title, not the first of several."""
+    """Return the first heading if it looks like a title: no number, and no other heading on its level."""
     headings = [block for block in blocks if block.kind == "heading"]
     if not headings or sum(block.level == headings[0].level for block in headings) > 1:
         return ""
@@ -34,13 +34,13 @@ def first_heading(text: str, blocks: Sequence[Block]) -> str:
 
 
 def is_section(heading: str) -> bool:
-    """Whether a heading names a part of a document rather than the document."""
+    """Return whether a heading names a part of a document, not the document."""
     return NUMBERED.match(heading) is not None or NO_TITLES.fullmatch(heading) is not None
 
 
 @dataclass
 class TextBuilder:
-    """The text of a format that has no plain text of its own; blank headings and paragraphs are left out."""
+    """Builds the text of a format without plain text. Blank headings and paragraphs are skipped."""
 
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
@@ -49,20 +49,20 @@ class TextBuilder:
     _length: int = 0
 
     def heading(self, text: str, level: int) -> None:
-        """A heading, its white space made single."""
+        """Add a heading with white space collapsed."""
         self._add("heading", " ".join(text.split()), level=level)
 
     def paragraph(self, text: str) -> None:
-        """A paragraph, its white space made single."""
+        """Add a paragraph with white space collapsed."""
         self._add("paragraph", " ".join(text.split()))
 
     def preformatted(self, text: str) -> None:
-        """A paragraph that keeps its line breaks and its spaces."""
+        """Add a paragraph with its line breaks and spaces unchanged."""
         lines = [line.rstrip() for line in text.expandtabs(4).split("\n")]
         self._add("paragraph", "\n".join(lines).strip("\n"))
 
     def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
-        """A table, unless it is empty; a first row that is one wide cell is its caption, the next one its header."""
+        """Add a table unless it is empty. If the first row is one wide cell, use it as the caption."""
         if rows:
             spend(sum(len(cell) for row in rows for cell in row))
             rows, caption = with_caption(rows, caption)
@@ -73,7 +73,7 @@ class TextBuilder:
     def printed(
         self, kind: Kind, pieces: Sequence[tuple[str, Place]], *, level: int = 0, cells: Cells | None = None
     ) -> None:
-        """A block whose lines have a place on a page; the pieces follow each other without a space."""
+        """Add a block whose lines have positions on a page. The pieces are concatenated without spaces."""
         before = len(self.blocks)
         self._add(kind, "".join(text for text, _ in pieces), level=level, cells=cells)
         if len(self.blocks) == before:
@@ -86,7 +86,7 @@ class TextBuilder:
             start += len(text)
 
     def append(self, other: Extracted, deeper: int) -> None:
-        """The blocks of another file, its headings some levels deeper."""
+        """Add the blocks of another file, with headings `deeper` levels down."""
         for block in other.blocks:
             text = other.text[block.start : block.end]
             if block.kind == "heading":
@@ -97,15 +97,15 @@ class TextBuilder:
                 self.preformatted(text)
 
     def text(self) -> str:
-        """All blocks, separated by blank lines."""
+        """Return all blocks, separated by blank lines."""
         return "".join(self._parts)
 
     def first_heading(self) -> str:
-        """The title, where a heading is one."""
+        """Return the first heading if it is a title."""
         return first_heading(self.text(), self.blocks)
 
     def extracted(self, *titles: str, notes: Iterable[str] = ()) -> Extracted:
-        """Everything added, under the first of the titles that says something."""
+        """Return everything added, under the first meaningful title."""
         tidy = (" ".join(title.split()) for title in titles)
         title = next((title for title in tidy if not NO_TITLES.fullmatch(title)), "")
         return Extracted(title, self.text(), tuple(self.blocks), self.page or 0, tuple(notes))

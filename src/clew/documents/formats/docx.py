@@ -1,4 +1,4 @@
-"""DOCX: headings by style or outline level, numbered lists, tables, footnotes, text boxes, pages by their breaks."""
+"""DOCX reader: headings by style or outline level, numbered lists, tables, footnotes, text boxes, page breaks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ HEADING = re.compile(r"heading (\d)")
 LONGEST_HEADING = 300
 LONGEST_LABEL = 60
 LEFT_OUT = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rt", "pPr", "rPr", "annotationRef"})
-"""What is not shown: deleted text, fields' instructions, the copy of a text box for old programs."""
+"""Hidden elements: deleted text, field instructions, copies of text boxes for old programs."""
 
 
 def read_docx(file: Path) -> Extracted:
-    """Raises SourceError for a damaged or encrypted file."""
+    """Read a DOCX file. Raise SourceError if it is damaged or encrypted."""
     with unpacked(file, "DOCX") as package:
         main = package.main_part("word/document.xml")
         document = package.xml(main)
@@ -34,7 +34,7 @@ def read_docx(file: Path) -> Extracted:
         walk.end_caption()
         title = package.core_title()
     if not walk.builder.blocks:
-        raise SourceError("the DOCX holds no text", file=file)
+        raise SourceError("the DOCX contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 
@@ -58,14 +58,14 @@ class _Parts:
         notes = {}
         for kind in ("footnote", "endnote"):
             for note in package.optional(names.get(f"{kind}s", "")).iter(kind):
-                if note.get("type") is None:  # the others are the lines that part notes from text
+                if note.get("type") is None:  # a type marks separator lines
                     notes[kind, note.get("id", "")] = note
         styles = _styles(package.optional(names.get("styles", "")))
         return _Parts(styles, ListNumbers(_levels(package.optional(names.get("numbering", "")))), notes)
 
 
 def _styles(root: Element) -> dict[str, _Style]:
-    """Style id → what it and the styles it is based on say."""
+    """Return styles by id, with properties inherited from base styles."""
     given = {style.get("styleId", ""): style for style in root.iter("style") if style.get("type") == "paragraph"}
 
     def chain(style_id: str) -> Iterator[Element]:
@@ -75,26 +75,24 @@ def _styles(root: Element) -> dict[str, _Style]:
             yield given[style_id]
             style_id = _value(given[style_id], "basedOn")
 
-    found = {}
+    styles = {}
     for style_id, style in given.items():
         line = list(chain(style_id))
-        levels = (_own_level(one) for one in line)
-        lists = [one for one in line if _value(one, "pPr/numPr/numId")]
-        name = lists and _value(lists[0], "pPr/numPr/numId")
-        depth = next((_value(one, "pPr/numPr/ilvl") for one in line if _value(one, "pPr/numPr/ilvl")), "0")
-        found[style_id] = _Style(
+        lists = (_value(ancestor, "pPr/numPr/numId") for ancestor in line)
+        depths = (_value(ancestor, "pPr/numPr/ilvl") for ancestor in line)
+        styles[style_id] = _Style(
             _value(style, "name").lower(),
-            next((level for level in levels if level), 0),
-            name or "",
-            whole_number(depth),
+            next(filter(None, map(_own_level, line)), 0),
+            next(filter(None, lists), ""),
+            whole_number(next(filter(None, depths), "0")),
         )
-    return found
+    return styles
 
 
 def _own_level(style: Element) -> int:
     outline = _value(style, "pPr/outlineLvl")
     if outline:
-        return 1 + whole_number(outline) if whole_number(outline) < 9 else 0
+        return _outline_level(outline)
     name = _value(style, "name").lower()
     heading = HEADING.fullmatch(name)
     return int(heading.group(1)) if heading else int(name == "title")
@@ -125,7 +123,7 @@ def _value(element: Element, path: str) -> str:
 
 @dataclass
 class _Paragraph:
-    """The text of a paragraph, what hangs on it, and the page on which its text begins."""
+    """The text of a paragraph, its text boxes and notes, and the page on which the text starts."""
 
     text: list[str] = field(default_factory=list)
     boxes: list[Element] = field(default_factory=list)
@@ -135,7 +133,7 @@ class _Paragraph:
 
 
 class _Walk:
-    """One walk over the body."""
+    """State of one pass over the body."""
 
     def __init__(self, document: Element, parts: _Parts) -> None:
         breaks = any(
@@ -146,11 +144,11 @@ class _Walk:
         self.title = ""
         self._parts = parts
         self._caption = ""
-        self._fresh = False  # a page has just begun and nothing stands on it
+        self._fresh = False  # nothing has been added to the current page yet
         self._opened_by_type = iter([_value(one, "type") for one in document.iter("sectPr")][1:])
 
     def blocks(self, parent: Element) -> None:
-        """The paragraphs and tables of a body, a cell or a text box."""
+        """Add the paragraphs and tables of a body, a cell or a text box."""
         for child in parent:
             if child.tag == "p":
                 self._paragraph(child)
@@ -160,7 +158,7 @@ class _Walk:
                 self.blocks(child)  # content controls, marked changes
 
     def end_caption(self) -> None:
-        """What looked like a caption was none: no table came after it."""
+        """Add a pending caption as a paragraph, since no table followed it."""
         caption, self._caption = self._caption, ""
         self.builder.paragraph(caption)
 
@@ -181,7 +179,7 @@ class _Walk:
                 self._break_page()
 
     def _boxes(self, boxes: list[Element]) -> None:
-        """Text boxes; the labels of a drawing are one paragraph."""
+        """Add text boxes. The labels of a drawing become one paragraph."""
         texts = [
             " ".join("".join(part.text or "" for part in p.iter("t")).split()) for box in boxes for p in box.iter("p")
         ]
@@ -286,7 +284,7 @@ class _Walk:
             self._table(one)
 
     def _cells(self, rows: list[list[Element]]) -> tuple[list[list[str]], list[tuple[str, Element]]]:
-        """The grid, a merged cell in all its places, and the tables inside cells with the first cell of their row."""
+        """Return the grid, with merged cells repeated, and the tables inside cells with the first cell of their row."""
         lines: list[list[str]] = []
         inner: list[tuple[str, Element]] = []
         for row in rows:
@@ -308,10 +306,14 @@ class _Walk:
         return lines, inner
 
 
+def _outline_level(outline: str) -> int:
+    return 1 + whole_number(outline) if whole_number(outline) < 9 else 0
+
+
 def _level(properties: Element | None, style: _Style | None) -> int:
     outline = "" if properties is None else _value(properties, "outlineLvl")
     if outline:
-        return 1 + whole_number(outline) if whole_number(outline) < 9 else 0
+        return _outline_level(outline)
     return 0 if style is None else style.level
 
 
@@ -320,7 +322,7 @@ def _is_page_break(element: Element) -> bool:
 
 
 def _below(parent: Element, tag: str) -> Iterator[Element]:
-    """The rows of a table or the cells of a row, whatever is wrapped around them."""
+    """Yield the rows of a table or the cells of a row, including wrapped elements."""
     for child in parent:
         if child.tag == tag:
             yield child
@@ -334,7 +336,7 @@ HOLE = re.compile(r"%(\d)")
 
 
 def written(number: int, style: str) -> str:
-    """A number as a list shows it: 3, c, iii."""
+    """Format a number in a list style: 3, c, iii."""
     if style.lower().endswith("letter"):
         text = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 % 8 + 1)
     elif style.lower().endswith("roman"):
@@ -349,7 +351,7 @@ def written(number: int, style: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListLevel:
-    """How one level of a list is numbered: in which style, in which words, from which number on."""
+    """Numbering of one list level: number style, text pattern and first number."""
 
     style: str
     pattern: str
@@ -358,13 +360,13 @@ class ListLevel:
 
 @dataclass
 class ListNumbers:
-    """Counts the paragraphs of every list; a new item on one level begins the levels below anew."""
+    """Counts the paragraphs of each list. A new item resets the levels below it."""
 
     levels: dict[tuple[str, int], ListLevel]
     _counts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
 
     def next(self, name: str, depth: int) -> str:
-        """The number of the next paragraph of a list on a level; nothing for bullets."""
+        """Return the number of the next paragraph on a list level. Empty for bullets."""
         level = self.levels.get((name, depth))
         if level is None:
             return ""

@@ -1,4 +1,4 @@
-"""Tables as grids: cells that span rows and columns, headers of several rows, several tables in one sheet."""
+"""Tables as grids: merged cells, headers of several rows, several tables in one sheet."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Literal
 
 from clew.core.limits import spend
 
-MOST_SPAN = 1000
+MAX_SPAN = 1000
 HEADER_SHARE = 0.6
-"""Which share of the columns of a table its header fills at least; what fills less above it is a title."""
+"""Minimum share of the columns that a header fills. Rows above it that fill fewer columns are titles."""
 NUMBER = re.compile(r"[-+(]?\W?\d[\d.,\s]*\W{0,3}%?")
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell as a format gives it, with how many columns and rows it covers."""
+    """A cell and the number of columns and rows it covers."""
 
     text: str
     columns: int = 1
@@ -27,19 +27,19 @@ class Cell:
 
 
 def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
-    """Every covered place holds the text of its cell, so that each row can be read by itself."""
+    """Repeat the text of merged cells in every row and column they cover."""
     grid: list[list[str]] = []
-    below: dict[int, tuple[str, int]] = {}  # column → text that reaches down, and for how many rows yet
+    below: dict[int, tuple[str, int]] = {}  # column → text of a merged cell, and its remaining rows
     for row in rows:
         line: list[str] = []
         reaching, below = below, {}
         for cell in row:
             _reach_down(line, reaching, below)
-            columns = max(1, min(cell.columns, MOST_SPAN))
+            columns = max(1, min(cell.columns, MAX_SPAN))
             spend(columns * (1 + len(cell.text)))
             for _ in range(columns):
                 if cell.rows > 1:
-                    below[len(line)] = (cell.text, min(cell.rows, MOST_SPAN) - 1)
+                    below[len(line)] = (cell.text, min(cell.rows, MAX_SPAN) - 1)
                 line.append(cell.text)
         _reach_down(line, reaching, below)
         spend(len(line))
@@ -48,7 +48,7 @@ def spread(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
 
 
 def _reach_down(line: list[str], reaching: dict[int, tuple[str, int]], below: dict[int, tuple[str, int]]) -> None:
-    """Fill the places of a row that cells of the rows above cover."""
+    """Fill the columns of a row that cells of the rows above cover."""
     while len(line) in reaching:
         text, left = reaching.pop(len(line))
         if left > 1:
@@ -57,7 +57,7 @@ def _reach_down(line: list[str], reaching: dict[int, tuple[str, int]], below: di
 
 
 def with_one_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[Sequence[str]]:
-    """Several header rows as one: what stands above each other in a column is joined, repeated words once."""
+    """Merge several header rows into one. Join the texts of each column without repetitions."""
     if header_rows < 2 or len(rows) <= header_rows:
         return list(rows)
     width = max(map(len, rows[:header_rows]))
@@ -69,7 +69,7 @@ def with_one_header(rows: Sequence[Sequence[str]], header_rows: int) -> list[Seq
 
 
 def with_caption(rows: Sequence[Sequence[str]], caption: str) -> tuple[list[Sequence[str]], str]:
-    """A first row that is one cell over all columns is the caption."""
+    """Use the first row as the caption if it is one cell over all columns."""
     names = {text.strip() for text in rows[0]} if len(rows) > 2 and len(rows[0]) > 1 else set()
     if len(names) != 1 or not all(names):
         return list(rows), caption
@@ -77,12 +77,12 @@ def with_caption(rows: Sequence[Sequence[str]], caption: str) -> tuple[list[Sequ
 
 
 Range = tuple[int, int, int, int]
-"""Cells that are one: top, left, bottom, right."""
+"""A merged range: top, left, bottom, right."""
 
 
 @dataclass
 class Sheet:
-    """The filled cells of a sheet by row and column, and which ranges are one cell."""
+    """The filled cells of a sheet by row and column, and its merged ranges."""
 
     cells: dict[tuple[int, int], str] = field(default_factory=dict)
     merged: list[Range] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Sheet:
 
 @dataclass(frozen=True)
 class SheetPart:
-    """A table of a sheet with the lines above it, or lines of text."""
+    """A table of a sheet with its caption, or lines of text."""
 
     kind: Literal["table", "text"]
     rows: list[Sequence[str]]
@@ -98,24 +98,24 @@ class SheetPart:
 
 
 Area = list[tuple[int, dict[int, str]]]
-"""Rows that belong together: number of the row, then column → text."""
+"""Consecutive rows: row number, then text by column."""
 
 
 def parts(sheet: Sheet) -> Iterator[SheetPart]:
-    """Tables and texts in reading order: parted by blank rows and columns, titles above a table as its caption."""
+    """Yield tables and texts in reading order. Blank rows and columns separate them. Titles become captions."""
     rows: dict[int, dict[int, str]] = {}
     for (row, column), text in sorted(sheet.cells.items()):
         if text.strip():
             rows.setdefault(row, {})[column] = text
     waiting: list[str] = []
     joined = _merged_columns(sheet, sorted(rows))
-    begun: dict[int, list[Range]] = {}
+    ranges_by_top: dict[int, list[Range]] = {}
     for merged in sheet.merged:
-        begun.setdefault(merged[0], []).append(merged)
+        ranges_by_top.setdefault(merged[0], []).append(merged)
     for area in _areas(list(rows.items()), joined):
-        for part in _read_area(area, sheet, joined, begun):
+        for part in _read_area(area, sheet, joined, ranges_by_top):
             if part.kind == "text" and len(part.rows) <= 3 and all(len(line) == 1 for line in part.rows):
-                waiting += [line[0] for line in part.rows]  # perhaps the title of the table below
+                waiting += [line[0] for line in part.rows]  # maybe the title of the table below
                 continue
             if part.kind == "table":
                 titles = waiting[-3:] if all(len(line) < 200 for line in waiting[-3:]) else []
@@ -132,7 +132,7 @@ def parts(sheet: Sheet) -> Iterator[SheetPart]:
 
 
 def _areas(rows: Area, joined_columns: set[tuple[int, int]]) -> Iterator[Area]:
-    """Cut at blank rows, then at blank columns, until nothing can be cut."""
+    """Split at blank rows, then at blank columns, as often as possible."""
     stack = [rows]
     while stack:
         area = stack.pop()
@@ -158,7 +158,7 @@ def _cut_rows(area: Area) -> list[Area]:
 
 
 def _goes_on(above: Area, cells: dict[int, str]) -> bool:
-    """Whether a row after a blank one goes on with the table above: same columns, numbers under numbers."""
+    """Return whether a row after a blank row continues the table above: same columns, numbers under numbers."""
     last = above[-1][1]
     if len(above) < 2 or len(cells) < 2 or not cells.keys() <= last.keys():
         return False
@@ -183,27 +183,27 @@ def _cut_columns(area: Area, joined: set[tuple[int, int]]) -> list[Area]:
 
 
 def _merged_columns(sheet: Sheet, rows: Sequence[int]) -> set[tuple[int, int]]:
-    """The places in some rows that are covered by a cell of several columns."""
+    """Return the positions in the given rows that a cell of several columns covers."""
     covered: set[tuple[int, int]] = set()
     for merged in sheet.merged:
         if merged[3] > merged[1]:
-            covered.update(_places(merged, rows))
+            covered.update(_positions(merged, rows))
     return covered
 
 
-def _places(merged: Range, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The places in some rows, given in order, that a merged cell covers."""
+def _positions(merged: Range, rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Return the positions in the sorted rows that a merged cell covers."""
     top, left, bottom, right = merged
-    inside = rows[bisect_left(rows, top) : bisect_right(rows, min(bottom, top + MOST_SPAN))]
-    columns = range(left, min(right, left + MOST_SPAN) + 1)
+    inside = rows[bisect_left(rows, top) : bisect_right(rows, min(bottom, top + MAX_SPAN))]
+    columns = range(left, min(right, left + MAX_SPAN) + 1)
     spend(1 + len(inside) * len(columns))
     return ((row, column) for row in inside for column in columns)
 
 
 def _read_area(
-    area: Area, sheet: Sheet, joined: set[tuple[int, int]], begun: Mapping[int, Sequence[Range]]
+    area: Area, sheet: Sheet, joined: set[tuple[int, int]], ranges_by_top: Mapping[int, Sequence[Range]]
 ) -> Iterator[SheetPart]:
-    """Title lines, the table from its header on, lines below it."""
+    """Yield title lines, the table from its header on, and the lines below it."""
     widest = max(len(cells) for _, cells in area)
     wide = [len(cells) > 1 for _, cells in area]
     if widest < 2:
@@ -219,11 +219,11 @@ def _read_area(
         else len(cells)
         for number, cells in area
     ]
-    first = next(place for place, count in enumerate(filled) if count > 1 and count >= HEADER_SHARE * widest)
+    first = next(index for index, count in enumerate(filled) if count > 1 and count >= HEADER_SHARE * widest)
     last = len(wide) - wide[::-1].index(True)
     titles = [" ".join(cells.values()) for _, cells in area[:first]]
     body = area[first:last]
-    spanning = _spans_of(body, sheet, begun)
+    spanning = _spans_of(body, sheet, ranges_by_top)
     left = min(min(cells) for _, cells in body)
     right = max(max(max(cells) for _, cells in body), max((c for _, c in spanning), default=0))
     spend((right - left + 1) * len(body))
@@ -237,19 +237,19 @@ def _read_area(
         yield SheetPart("text", [[text] for _, cells in area[last:] for text in cells.values()])
 
 
-def _spans_of(area: Area, sheet: Sheet, begun: Mapping[int, Sequence[Range]]) -> dict[tuple[int, int], str]:
-    """Text for every place that a merged cell covers, by the row that it begins in."""
+def _spans_of(area: Area, sheet: Sheet, ranges: Mapping[int, Sequence[Range]]) -> dict[tuple[int, int], str]:
+    """Return the text of every position that a merged cell covers. `ranges` has the merged cells by their top row."""
     rows = sorted(number for number, _ in area)
     filled = {}
-    for merged in (merged for row in rows for merged in begun.get(row, ())):
+    for merged in (merged for row in rows for merged in ranges.get(row, ())):
         text = sheet.cells.get(merged[:2], "")
         if text:
-            filled.update(dict.fromkeys(_places(merged, rows), text))
+            filled.update(dict.fromkeys(_positions(merged, rows), text))
     return filled
 
 
 def _has_wide_cell(sheet: Sheet, row: int, left: int, right: int) -> bool:
-    """Whether a row groups columns: a cell over some of the columns, so that their names are one row below."""
+    """Return whether a row groups columns: a cell over some columns, with their names in the row below."""
     spend(len(sheet.merged) // 20)
     return any(
         top <= row <= bottom and left <= first < last <= right and last - first < right - left

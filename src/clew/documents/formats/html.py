@@ -1,4 +1,4 @@
-"""HTML with the standard library, alone and as the chapters of an EPUB; menus are skipped, layouts are read as text."""
+"""HTML and EPUB reader based on the standard library. It skips menus and reads layout tables as text."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SKIPPED_TAGS = "script style template noscript svg nav head button select textar
 SKIPPED = frozenset(SKIPPED_TAGS.split())
 BOLD = frozenset({"b", "strong"})
 MENUS = frozenset({"navigation", "search", "banner", "contentinfo"})
-"""Roles of what stands around the text."""
+"""ARIA roles of elements around the text."""
 MENU_CLASS = re.compile(r"(?i:\bnav(?:igation|header|footer|bar)?\b)")
-"""Classes and summaries of what leads to other pages."""
-MOST_IN_MENU = 200
-"""Letters beside the links of a menu at most: a page that is wrapped in an element of such a class is none."""
-MOST_IN_ONE = 0.7
+"""Classes and summaries of elements with links to other pages."""
+MAX_MENU_LETTERS = 200
+"""Maximum letters outside links in a menu. More letters mean that an element with such a class wraps the page."""
+MAX_CELL_SHARE = 0.7
 LONG_CELL = 400
-"""A table without a header whose longest cell has more than this share of its letters, and more letters, is none."""
+"""A table without a header is a layout if one cell has more than this share of its letters, and more than this many."""
 LONGEST_LABEL = 60
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 DEEPEST_HEADING = 7
@@ -39,43 +39,43 @@ PERMALINK = re.compile(r"\s*[¶#§🔗]\s*$")
 
 
 def read_html(file: Path) -> Extracted:
-    """The visible text; spans count its characters, not those of the mark-up."""
+    """Read the visible text of an HTML file. Spans count its characters without markup."""
     return read_page(read_text(file))
 
 
 def read_page(text: str) -> Extracted:
-    """A page that was read already."""
+    """Read the text of an HTML page."""
     root = parsed(text)
     builder = TextBuilder()
     HtmlWalk(builder).add(root)
-    if not builder.blocks:  # a menu without an end takes all that follows with it
+    if not builder.blocks:  # an unclosed menu element hides everything after it
         HtmlWalk(builder, SKIPPED - {"nav", "head", "object"}).add(root)
     return builder.extracted(title_of(root), builder.first_heading())
 
 
 def read_epub(file: Path) -> Extracted:
-    """The chapters of a book in the order of its spine; raises SourceError where it is damaged or locked."""
+    """Read the chapters of a book in spine order. Raise SourceError if it is damaged or encrypted."""
     builder = TextBuilder()
     with unpacked(file, "EPUB") as package:
         root = package.xml("META-INF/container.xml").find(".//rootfile")
         if root is None:
-            raise SourceError("the EPUB names no content", file=file)
+            raise SourceError("the EPUB lists no content: export or download it again", file=file)
         opf = root.get("full-path", "")
         book = package.xml(opf)
         chapters = _chapters(book, opf, package)
         locked = package.content("META-INF/encryption.xml") if "META-INF/encryption.xml" in package.names else b""
         if any(f'"{name}"'.encode() in locked for name in chapters):
-            raise SourceError("the EPUB is encrypted: its shop has locked it", file=file)
+            raise SourceError("the EPUB has copy protection: use a copy without it", file=file)
         for name in chapters:
             HtmlWalk(builder).add(parsed(decoded(package.content(name))))
         title = text_of(book.find("metadata/title"))
     if not builder.blocks:
-        raise SourceError("the EPUB holds no text", file=file)
+        raise SourceError("the EPUB contains no text", file=file)
     return builder.extracted(title, builder.first_heading())
 
 
 def _chapters(book: Element, opf: str, package: Package) -> list[str]:
-    """The parts to read in order, without the table of contents."""
+    """Return the parts to read in order, without the table of contents."""
     items = {item.get("id"): item for item in book.iter("item") if "nav" not in item.get("properties", "").split()}
     contents = {
         resolve(opf, one.get("href", "")) for one in book.iter("reference") if one.get("type") in {"toc", "cover"}
@@ -86,7 +86,7 @@ def _chapters(book: Element, opf: str, package: Package) -> list[str]:
 
 
 def _is_link(node: Node) -> bool:
-    """Whether all words of an element are links to places in pages, as in a table of contents."""
+    """Return whether all words of an element are links to anchors, as in a table of contents."""
 
     def words(node: Node, inside: bool) -> Iterator[tuple[bool, str]]:
         for child in node.children:
@@ -100,7 +100,7 @@ def _is_link(node: Node) -> bool:
 
 
 def title_of(root: Node) -> str:
-    """What stands in the page's title element."""
+    """Return the text of the page's title element."""
     for node in _walk(root):
         if node.tag == "title":
             return "".join(child for child in node.children if isinstance(child, str))
@@ -109,18 +109,18 @@ def title_of(root: Node) -> str:
 
 @dataclass
 class _Line:
-    """Running text until a block begins or ends."""
+    """Inline text up to the next block boundary."""
 
     pieces: list[str] = field(default_factory=list)
     bold: int = 0
     local: int = 0
     linked: int = 0
     letters: int = 0
-    """Letters in bold, in links to places of the same page, in links, and in all."""
+    """Letters in bold, in links to the same page, in links, and in all."""
 
 
 class HtmlWalk:
-    """One walk over a page, adding its blocks."""
+    """Adds the blocks of one page to a builder."""
 
     def __init__(self, builder: TextBuilder, skipped: frozenset[str] = SKIPPED) -> None:
         self.builder = builder
@@ -128,11 +128,11 @@ class HtmlWalk:
         self._line = _Line()
         self._level = 0
         self._term = ""
-        self._number = ""  # of the item of a list that begins
-        self._contents = False  # since the last heading, lines of a table of contents were left out
+        self._number = ""  # number of the current list item
+        self._contents = False  # table of contents lines were skipped since the last heading
 
     def add(self, node: Node) -> None:
-        """Everything inside an element."""
+        """Add the content of an element."""
         self._block(node)
         self._flush()
         self._end_term()
@@ -178,7 +178,7 @@ class HtmlWalk:
                 self._end_term()
 
     def _numbered(self, node: Node) -> None:
-        """The items of a list with their numbers, as a browser shows them."""
+        """Add list items with the numbers that a browser shows."""
         number = _span(node, "start")
         for child in node.children:
             item = Node("ol", {}, [child])
@@ -213,7 +213,7 @@ class HtmlWalk:
 
     def _text(self, text: str, *, bold: bool = False, link: str = "") -> None:
         self._line.pieces.append(text)
-        letters = sum(map(str.isalpha, text))  # "9.11" beside a link is no text
+        letters = sum(map(str.isalpha, text))  # "9.11" next to a link has no letters
         letters = letters or len("".join(text.split())) * bool(link)
         self._line.letters += letters
         self._line.bold += letters * bold
@@ -238,14 +238,14 @@ class HtmlWalk:
         self.builder.paragraph(number + (f"{term}: {text}" if term else text))
 
     def _end_term(self) -> None:
-        """A term without a definition stands alone."""
+        """Add a pending term without a definition as a paragraph."""
         term, self._term = self._term, ""
         self.builder.paragraph(term)
 
     def _heading(self, text: str, level: int) -> None:
         blocks = self.builder.blocks
         while self._contents and blocks and blocks[-1].kind == "heading" and blocks[-1].level >= level:
-            blocks.pop()  # the heading of nothing but links
+            blocks.pop()  # a heading followed only by links
         self._contents = False
         self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
 
@@ -277,7 +277,10 @@ class HtmlWalk:
 
 
 def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
-    """Whether a table only arranges text: no row has two, it holds headings or tables, or one cell has most of it."""
+    """Return whether a table only arranges text.
+
+    That is: no row has two texts, it contains headings or tables, or one cell has most of the text.
+    """
     letters = [[_letters(cell) for cell in cells] for cells, _ in rows]
     inside = {inner.tag for cells, _ in rows for cell in cells for inner in _walk(cell)}
     if len(rows) < 2 or inside & {"table", *HEADINGS, "pre"} - {"h5", "h6"}:
@@ -286,22 +289,22 @@ def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
         return True
     longest, whole = max(map(max, letters)), sum(map(sum, letters))
     headed = any(cell.tag == "th" for cells, _ in rows for cell in cells)
-    return not headed and longest > max(MOST_IN_ONE * whole, LONG_CELL)
+    return not headed and longest > max(MAX_CELL_SHARE * whole, LONG_CELL)
 
 
 def _is_menu(node: Node) -> bool:
-    """Whether an element says that it leads elsewhere, with little text beside its links, or is a row of links."""
+    """Return whether an element is a menu: a class of menus and little text outside links, or a row of links."""
     if node.tag not in BLOCKS:
         return False
     if MENU_CLASS.search(f"{node.attributes.get('class', '')} {node.attributes.get('summary', '')}"):
-        return _letters(node, linked=False) <= MOST_IN_MENU
+        return _letters(node, linked=False) <= MAX_MENU_LETTERS
     rows = list(_rows(node)) if node.tag == "table" else []
     cells = [cell for cell in rows[0][0] if _letters(cell)] if len(rows) == 1 else []
     return len(cells) > 1 and not any(_letters(cell, linked=False) for cell in cells)
 
 
 def _letters(node: Node, *, linked: bool = True) -> int:
-    """How many letters and digits are shown, in links or not; or only those that are in none."""
+    """Count the visible letters and digits, optionally without links."""
     count = 0
     for child in node.children:
         if isinstance(child, str):
@@ -313,7 +316,7 @@ def _letters(node: Node, *, linked: bool = True) -> int:
 
 
 def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
-    """The rows of a table, not of those inside it, and whether each holds only header cells."""
+    """Yield the rows of a table without nested tables, and whether each row has only header cells."""
     for child in table.children:
         if isinstance(child, str):
             continue
@@ -328,7 +331,7 @@ def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
 
 
 def _walk(node: Node) -> Iterator[Node]:
-    """All elements inside one, in order."""
+    """Yield all descendant elements in order."""
     for child in node.children:
         if isinstance(child, Node):
             spend(1)
@@ -355,7 +358,7 @@ def _span(cell: Node, name: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
 
 
-# Lenient HTML as a tree: end tags may be missing, tags may cross, nothing nests deeper than a bound.
+# Lenient HTML parser: end tags may be missing or crossed, and the nesting depth is limited.
 
 VOID_TAGS = "area base br col embed hr img input link meta param source track wbr"
 VOID = frozenset(VOID_TAGS.split())
@@ -373,15 +376,15 @@ ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "tr": (frozenset({"tr"}), frozenset({"table"})),
     **dict.fromkeys(("thead", "tbody", "tfoot"), (frozenset({"thead", "tbody", "tfoot"}), frozenset({"table"}))),
 }
-"""Tag → the open tags it ends, and those beyond which it does not look for them."""
+"""Tag → open tags that it closes, and tags that limit the search for them."""
 DEEPEST = 150
 CHARS_PER_STEP = 1000
-"""Characters in which the end of a comment is looked for, in one step of work."""
+"""Characters per step of work when searching for the end of a comment."""
 
 
 @dataclass(slots=True)
 class Node:
-    """An element with its children in order, texts among them."""
+    """An element and its children, which are elements or texts."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -395,7 +398,7 @@ class _Tree(HTMLParser):
         self._open = [self.root]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A new element ends those that cannot hold it."""
+        """Open an element, and close the elements that cannot contain it."""
         if tag in ENDS:
             self._end(*ENDS[tag])
         elif tag in BLOCKS:
@@ -406,37 +409,37 @@ class _Tree(HTMLParser):
             self._open.append(node)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """`<a id="x"/>` holds nothing."""
+        """Add an empty element such as `<a id="x"/>`."""
         self.handle_starttag(tag, attrs)
         if tag not in VOID and self._open[-1].tag == tag:
             self._open.pop()
 
     def handle_endtag(self, tag: str) -> None:
-        """End the element, and what was left open inside; an end tag without a start is passed over."""
+        """Close an element and all open elements inside it. Ignore an end tag without a start tag."""
         self._end(frozenset({tag}), frozenset({"table"}) if tag != "table" else frozenset())
 
     def handle_data(self, data: str) -> None:
-        """Text of the innermost element."""
+        """Add text to the innermost element."""
         self._open[-1].children.append(data)
 
     def _end(self, ended: frozenset[str], beyond: frozenset[str]) -> None:
-        for place in range(len(self._open) - 1, 0, -1):
-            tag = self._open[place].tag
+        for index in range(len(self._open) - 1, 0, -1):
+            tag = self._open[index].tag
             if tag in ended:
-                del self._open[place:]
+                del self._open[index:]
                 return
             if tag in beyond:
                 return
 
 
 def parsed(text: str) -> Node:
-    """The tree of a page or a part of one."""
+    """Parse a page or a fragment."""
     end = text.rfind(">") + 1
-    for opening, closing in (("<!--", "-->"), ("<![", "]>")):  # one without an end is looked for up to the end
+    for opening, closing in (("<!--", "-->"), ("<![", "]>")):  # without an end, the parser searches to the end
         last = text.rfind(closing, 0, end) + 1
         spend(text.count(opening, last, end) * (end - last) // CHARS_PER_STEP)
     tree = _Tree()
     tree.feed(text[:end])
     tree.close()
-    tree.handle_data(unescape(text[end:]))  # no tag ends there, and the parser would look for its end again and again
+    tree.handle_data(unescape(text[end:]))  # no tag ends here, and the parser would search for one repeatedly
     return tree.root

@@ -1,4 +1,4 @@
-"""E-mail: every message under its subject, sender and date first; attachments of known formats are read too."""
+"""E-mail reader: subject, sender and date, the text, and attachments of supported formats."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from clew.documents.formats.text_file import decoded, unix
 Readers = Mapping[str, Callable[[Path], Extracted]]
 FROM = re.compile(rb"^From \S.*\d\d:\d\d.*\n", re.MULTILINE)
 MAX_HEADER_CHARS = 5_000
-"""Maximum length of a header that is parsed, in characters: the time for it grows with its square."""
+"""Maximum length of a parsed header, in characters. Parsing takes quadratic time."""
 MAX_DESCRIPTIONS = 2_000
 """Maximum number of headers that describe the parts of a message."""
 MAX_BOUNDARIES = 10_000
-"""Maximum number of lines that may begin or end a part of a message."""
+"""Maximum number of boundary lines between the parts of a message."""
 DESCRIBED = re.compile(rb"^content-[\w-]+:.*(?:\n[ \t].*)*", re.IGNORECASE | re.MULTILINE)
-"""A header that says what a part is, over all its lines."""
+"""A header that describes a part, with its continuation lines."""
 HEADERS = ("From", "To", "Cc", "Date")
 BLANK = re.compile(r"\n[ \t>]*\n")
-MOST_DEFECTS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError, OverflowError)
-"""What the standard parser raises on headers and encodings that no mail program writes."""
+PARSE_ERRORS = (MessageError, LookupError, ValueError, AttributeError, TypeError, RecursionError, OverflowError)
+"""Exceptions of the standard parser for invalid headers and encodings."""
 
 
 def read_mail(file: Path, readers: Readers) -> Extracted:
-    """One message (.eml) or many (.mbox); raises SourceError where there is none."""
+    """Read one message (.eml) or many (.mbox). Raise SourceError if there is no message."""
     builder = TextBuilder()
     notes: list[str] = []
     first = ""
@@ -46,24 +46,24 @@ def read_mail(file: Path, readers: Readers) -> Extracted:
             assert isinstance(message, EmailMessage)
             subject = _header(message, "Subject")
             _add(builder, message, subject, notes, readers)
-        except MOST_DEFECTS as error:
+        except PARSE_ERRORS as error:
             reason = str(error) if isinstance(error, MessageError) else type(error).__name__
             notes.append(f"a message cannot be read ({reason})")
             continue
         first = first or subject
     if not any(block.kind != "heading" for block in builder.blocks):
         why = f": {notes[0]}" if notes else ""
-        raise SourceError(f"the file holds no message{why}", file=file)
+        raise SourceError(f"the file contains no message{why}", file=file)
     return builder.extracted(first if file.suffix.lower() == ".eml" else "", notes=notes)
 
 
 def _check(raw: bytes) -> None:
-    """Refuse a message that describes many parts, or one at length: both take the standard parser long."""
+    """Raise MessageError for a message with too many or too long part headers, which the parser handles slowly."""
     lengths = [len(found.group()) for found in DESCRIBED.finditer(raw)]
     if len(lengths) > MAX_DESCRIPTIONS or (lengths and raw.count(b"\n--") > MAX_BOUNDARIES):
-        raise MessageError("it has too many parts")
+        raise MessageError("too many parts")
     if max(lengths, default=0) > MAX_HEADER_CHARS:
-        raise MessageError(f"it describes a part in more than {MAX_HEADER_CHARS:,} characters")
+        raise MessageError(f"a part header has more than {MAX_HEADER_CHARS:,} characters")
 
 
 def _messages(content: bytes) -> Iterator[bytes]:
@@ -113,13 +113,13 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], 
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """The value of a header. A long one is taken as it is written."""
+    """Return the value of a header. Long headers are returned without parsing."""
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
     return " ".join((str(message.get(name, "")) if len(raw) <= MAX_HEADER_CHARS else raw).split())
 
 
 def _text(part: MIMEPart) -> str:
-    """The text of a part; one with an unknown or wrong encoding is read as what it seems to be."""
+    """Decode the text of a part. Guess the encoding if the declared encoding is unknown or wrong."""
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""

@@ -1,4 +1,4 @@
-"""Manual pages in the macros of man(7): sections, paragraphs, items and examples without their mark-up."""
+"""Reader for manual pages with man(7) macros: sections, paragraphs, items and examples without markup."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ mu × de ° Aq ' L" “ R" ” -- — - - e \\ \\ \\ ' ' ` ` . .
 """
 NAMED = NAMES_AND_LETTERS.split()
 LETTERS = dict.fromkeys(" ~0t", " ") | dict(zip(NAMED[::2], NAMED[1::2], strict=True))
-"""Escapes → what they print; all others print nothing."""
+"""Text of each escape. All other escapes print nothing."""
 FONTS = frozenset({"B", "I", "R", "SM", "SB"})
 PARAGRAPHS = frozenset({"PP", "P", "LP", "TP", "TQ", "HP", "IP", "RS", "RE", "sp", "br", "Sp", "Pp"})
 VERBATIM = {"nf": True, "EX": True, "Vb": True, "fi": False, "EE": False, "Ve": False}
 
 
 def is_manual_page(text: str) -> bool:
-    """Whether a text opens as manual pages do."""
+    """Return whether a text starts like a manual page."""
     return IS_PAGE.search(text) is not None
 
 
 def read_manual_page(file: Path) -> Extracted:
-    """Raises SourceError for a page in other macros."""
+    """Read a manual page. Raise SourceError for pages with other macros."""
     text = read_text(file)
     if OTHER_MACROS.search(text) or not is_manual_page(text):
-        raise SourceError("only manual pages in the macros of man(7) are read: run `man FILE > FILE.txt`", file=file)
+        raise SourceError("the manual page does not use man(7) macros: run `man FILE > FILE.txt`", file=file)
     page = _Page()
-    for line in _told(text.split("\n")):
+    for line in _printable(text.split("\n")):
         page.take(line)
     page.end()
     return page.builder.extracted(page.title)
 
 
-def _told(lines: Iterable[str]) -> Iterator[str]:
-    """The lines without definitions and without what only some printers are given."""
+def _printable(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines without macro definitions and conditional parts."""
     defining, depth = False, 0
     for line in lines:
         if defining or DEFINITION.match(line):
@@ -66,11 +66,11 @@ class _Page:
         self.title = ""
         self._lines: list[str] = []
         self._verbatim = False
-        self._heading = 0  # the level of a heading whose words stand on the next line
-        self._tag = 0  # how many lines more are what an item is called
+        self._heading = 0  # level of a heading whose text is on the next line
+        self._tag = 0  # number of lines left in the name of an item
 
     def take(self, line: str) -> None:
-        """A request, or a line of text."""
+        """Process a request or a line of text."""
         request = REQUEST.fullmatch(line)
         if request is None:
             self._add(printed(line))
@@ -97,7 +97,7 @@ class _Page:
             self._add("".join(arguments(rest)))
 
     def end(self) -> None:
-        """What was gathered is a paragraph."""
+        """Add the collected lines as a paragraph."""
         text = "\n".join(self._lines)
         self._lines = []
         if self._verbatim:
@@ -117,7 +117,7 @@ class _Page:
 
 
 def arguments(rest: str) -> list[str]:
-    """The words of a request, those in quotation marks together."""
+    """Split the arguments of a request. Quoted words stay together."""
     words = shlex.shlex(rest, posix=False)
     words.whitespace_split, words.commenters, words.quotes = True, "", '"'
     try:
@@ -127,6 +127,6 @@ def arguments(rest: str) -> list[str]:
 
 
 def printed(text: str) -> str:
-    """A line as it is printed: escapes replaced, a comment left out."""
+    """Return a line as printed: escapes replaced, comments removed."""
     text = re.sub(r'\\".*', "", text)
-    return ESCAPE.sub(lambda found: LETTERS.get(next((one for one in found.groups() if one), ""), ""), text)
+    return ESCAPE.sub(lambda match: LETTERS.get(next(filter(None, match.groups()), ""), ""), text)

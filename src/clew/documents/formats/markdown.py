@@ -1,4 +1,4 @@
-"""Markdown: headings of both kinds, lists item by item, fenced code, tables; spans count characters of the file."""
+"""Markdown reader: both kinds of headings, list items, fenced code, tables. Spans count characters of the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_CAPTION = 200
 
 
 def read_markdown(file: Path) -> Extracted:
-    """The title is that of the preamble, or else the first heading."""
+    """Read a Markdown file. The title comes from the preamble or the first heading."""
     lines = Lines(read_text(file))
     scan = _Scan(lines)
     row, title = _preamble(lines)
@@ -33,7 +33,7 @@ def read_markdown(file: Path) -> Extracted:
 
 
 def _preamble(lines: Lines) -> tuple[int, str]:
-    """The first line after a YAML preamble, and the title it gives."""
+    """Return the first line after a YAML preamble, and its title."""
     if lines[0].rstrip() != "---":
         return 0, ""
     closing = next((row for row in range(1, min(len(lines), 200)) if lines[row].rstrip() in {"---", "..."}), 0)
@@ -42,7 +42,7 @@ def _preamble(lines: Lines) -> tuple[int, str]:
 
 
 class _Scan:
-    """One walk over the lines; every step takes some of them."""
+    """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:
         self.found = Found(lines)
@@ -50,7 +50,7 @@ class _Scan:
         self._level = 0
 
     def take(self, row: int) -> int:
-        """The block that begins on a line; returns the line after it."""
+        """Read the block that starts on a line. Return the line after it."""
         line = self._lines[row]
         if not line.strip():
             return row + 1
@@ -115,7 +115,7 @@ class _Scan:
         last = row + 2
         while last < len(self._lines) and "|" in self._lines.whole(last):
             last += 1
-        rows = [_cells(self._lines.whole(place)) for place in (row, *range(row + 2, last))]
+        rows = [_cells(self._lines.whole(number)) for number in (row, *range(row + 2, last))]
         self.found.table(row, last, cells_of(rows, caption))
         return last
 

@@ -1,4 +1,4 @@
-"""ODT, ODS and ODP: the three share one XML language, so one walk reads them."""
+"""Reader for ODT, ODS and ODP, which share one XML vocabulary."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LEFT_OUT = frozenset(
     }
 )  # fmt: skip
 INLINE_SPACE = frozenset({"s", "tab", "line-break"})
-MOST_REPEATED = 1000
+MAX_REPEATED = 1000
 CELL_STEPS = 10
-"""Steps of work for a cell of a sheet, which is sorted, joined with others and written."""
+"""Steps of work for a cell of a sheet."""
 
 
 def read_open_document(file: Path) -> Extracted:
-    """Raises SourceError for a damaged or encrypted file."""
+    """Read an OpenDocument file. Raise SourceError if it is damaged or encrypted."""
     with unpacked(file, "OpenDocument file") as package:
         manifest = package.content("META-INF/manifest.xml") if "META-INF/manifest.xml" in package.names else b""
         if b"encryption-data" in manifest:
@@ -43,7 +43,7 @@ def read_open_document(file: Path) -> Extracted:
                 walk.body(kind)
         title = text_of(package.optional("meta.xml").find("meta/title"))
     if not any(block.kind != "heading" for block in walk.builder.blocks):
-        raise SourceError("the file holds no text", file=file)
+        raise SourceError("the file contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 
@@ -51,9 +51,9 @@ def read_open_document(file: Path) -> Extracted:
 class _Styles:
     parents: dict[str, str]
     breaks: frozenset[str]
-    """Styles whose paragraphs begin a page."""
+    """Styles whose paragraphs start a page."""
     numbered: dict[str, frozenset[int]]
-    """List style → the levels that have numbers."""
+    """Numbered levels by list style."""
 
     @staticmethod
     def of(content: Element, package: Package) -> _Styles:
@@ -75,7 +75,7 @@ class _Styles:
         return _Styles(parents, frozenset(breaks), numbered)
 
     def based_on(self, name: str) -> set[str]:
-        """A style and all it is derived from."""
+        """Return a style and all its ancestors."""
         seen: set[str] = set()
         while name and name not in seen:
             seen.add(name)
@@ -91,10 +91,10 @@ class _Walk:
         self._caption = ""
         self._number = ""
         self._after: list[Element] = []
-        """Notes and text boxes found inside the paragraph being read."""
+        """Notes and text boxes inside the current paragraph."""
 
     def body(self, kind: Element) -> None:
-        """A text, a spreadsheet or a presentation."""
+        """Read a text, a spreadsheet or a presentation."""
         if kind.tag == "spreadsheet":
             for number, table in enumerate(kind.findall("table"), 1):
                 self.builder.page = number
@@ -233,7 +233,7 @@ class _Walk:
 
 
 def _is_link(paragraph: Element) -> bool:
-    """Whether a paragraph is only a link to a place in the same file, as in a table of contents."""
+    """Return whether a paragraph is only a link into the same file, as in a table of contents."""
     link = paragraph.find("a")
     if link is None or not link.get("href", "").startswith("#"):
         return False
@@ -249,7 +249,7 @@ def _rows(table: Element, *, header: bool = False) -> Iterator[tuple[Element, bo
 
 
 def _cells_of(row: Element) -> Iterator[Element]:
-    """The cells of a row, a repeated one as often as it is repeated; what another one covers is left out."""
+    """Yield the cells of a row. Repeated cells are repeated, covered cells are skipped."""
     for cell in row:
         if cell.tag == "table-cell":
             for _ in range(_span(cell, "number-columns-repeated")):
@@ -258,7 +258,7 @@ def _cells_of(row: Element) -> Iterator[Element]:
 
 
 def _sheet(table: Element) -> Sheet:
-    """The filled cells; repeated rows and columns are what a sheet's empty margin is made of."""
+    """Return the filled cells. The empty margin of a sheet consists of repeated rows and columns."""
     sheet = Sheet()
     row = 0
     for line, _ in _rows(table):
@@ -271,12 +271,12 @@ def _sheet(table: Element) -> Sheet:
             times = _span(cell, "number-columns-repeated", 1 << 14)
             text = "" if cell.tag == "covered-table-cell" else " ".join(_shown(p) for p in cell.findall("p")).strip()
             if text:
-                spend(CELL_STEPS * min(times, MOST_REPEATED))
-                cells += [(column + n, text, cell) for n in range(min(times, MOST_REPEATED))]
+                spend(CELL_STEPS * min(times, MAX_REPEATED))
+                cells += [(column + n, text, cell) for n in range(min(times, MAX_REPEATED))]
             column += times
         if cells:
-            spend(CELL_STEPS * min(repeated, MOST_REPEATED) * len(cells))
-            for below in range(min(repeated, MOST_REPEATED)):
+            spend(CELL_STEPS * min(repeated, MAX_REPEATED) * len(cells))
+            for below in range(min(repeated, MAX_REPEATED)):
                 for at, text, cell in cells:
                     sheet.cells[row + below, at] = text
                     _note_merge(sheet, cell, row + below, at)
@@ -300,6 +300,6 @@ def _shown(paragraph: Element) -> str:
     )
 
 
-def _span(element: Element, name: str, most: int = MOST_REPEATED) -> int:
+def _span(element: Element, name: str, most: int = MAX_REPEATED) -> int:
     text = element.get(name, "1")
     return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else 1

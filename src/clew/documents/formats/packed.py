@@ -1,4 +1,4 @@
-"""Files that are ZIP archives of XML parts, unpacked within bounds: no zip bombs, no entities, no links outside."""
+"""ZIP archives of XML parts, with limits against zip bombs, entities and external links."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from xml.etree.ElementTree import Element
 from clew.core.errors import SourceError
 from clew.core.limits import allow
 
-MOST_UNPACKED = 400_000_000
-MOST_RATIO = 200
-"""How many bytes the parts of one file may unpack to, in all and for each of its own; text packs about tenfold."""
+MAX_UNPACKED = 400_000_000
+MAX_RATIO = 200
+"""Maximum unpacked bytes of a file, in all and per byte of the file. Text compresses about tenfold."""
 SMALL = 5_000_000
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
-"""How old Office files begin, and new ones that are encrypted."""
+"""First bytes of old Office files, and of new encrypted Office files."""
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -37,48 +37,48 @@ BROKEN = (
     EOFError,
     OSError,
 )
-"""What unpacking and parsing raise on damaged files; deep nesting is a RuntimeError."""
+"""Exceptions for damaged files. Deep nesting raises RuntimeError."""
 
 
 class Package:
-    """The parts of an open archive, by name; what is unpacked is counted."""
+    """The parts of an open archive by name. Counts unpacked bytes."""
 
     def __init__(self, archive: zipfile.ZipFile, file: Path) -> None:
         self.file = file
         self.names = frozenset(archive.namelist())
         self._archive = archive
-        self._left = self._most = min(MOST_UNPACKED, SMALL + MOST_RATIO * file.stat().st_size)
+        self._left = self._most = min(MAX_UNPACKED, SMALL + MAX_RATIO * file.stat().st_size)
 
     def content(self, name: str) -> bytes:
-        """The content of a part; a missing part is a KeyError."""
+        """Return the content of a part. Raise KeyError if it is missing."""
         with self._archive.open(name) as part:
             content = part.read(self._left + 1)
         self._left -= len(content)
         if self._left < 0:
-            raise SourceError(f"the file unpacks to more than {self._most // 1_000_000} MB: a zip bomb", file=self.file)
+            raise SourceError(f"the file unpacks to more than {self._most // 1_000_000} MB (zip bomb)", file=self.file)
         allow(len(content))
         return content
 
     def xml(self, name: str) -> Element:
-        """The root of a part, tags and attributes without their namespaces."""
+        """Parse a part. Tags and attributes lose their namespaces."""
         root = ElementTree.fromstring(self.xml_bytes(name))  # noqa: S314 - entities are refused
         for element in root.iter():
             strip_namespaces(element)
         return root
 
     def xml_bytes(self, name: str) -> bytes:
-        """A part that declares no entities: they are how a small XML file grows without bound or reads others."""
+        """Return a part. Raise SourceError if it declares entities, which can grow without limit or read files."""
         content = self.content(name)
         if any("<!ENTITY".encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
             raise SourceError("the file declares XML entities, which no office program writes", file=self.file)
         return content
 
     def optional(self, name: str) -> Element:
-        """A part as XML, or an empty element where there is none."""
+        """Parse a part, or return an empty element if it is missing."""
         return self.xml(name) if name in self.names else Element("none")
 
     def related(self, part: str) -> dict[str, tuple[str, str]]:
-        """What an Office part refers to: id → (kind, name of the part)."""
+        """Return the references of an Office part: id → (type, part name)."""
         folder, name = posixpath.split(part)
         found = {}
         for relation in self.optional(posixpath.join(folder, "_rels", f"{name}.rels")).iter("Relationship"):
@@ -88,38 +88,38 @@ class Package:
         return found
 
     def main_part(self, default: str) -> str:
-        """Where an Office file keeps its content."""
+        """Return the name of the main part of an Office file."""
         return next((name for kind, name in self.related("").values() if kind == "officeDocument"), default)
 
     def core_title(self) -> str:
-        """The title among the properties of an Office file."""
+        """Return the title from the properties of an Office file."""
         return text_of(self.optional("docProps/core.xml").find("title"))
 
 
 @contextmanager
 def unpacked(file: Path, what: str) -> Iterator[Package]:
-    """The parts of a file; whatever is wrong with it inside the block is a SourceError."""
+    """Open the parts of a file. Turn errors inside the block into SourceError."""
     try:
         with zipfile.ZipFile(file) as archive:
-            if len(archive.infolist()) > MOST_PARTS:
-                raise SourceError(f"the file has more than {MOST_PARTS:,} parts", file=file)
+            if len(archive.infolist()) > MAX_PARTS:
+                raise SourceError(f"the file has more than {MAX_PARTS:,} parts", file=file)
             yield Package(archive, file)
     except BROKEN as error:
         with file.open("rb") as opened:
             old = opened.read(4) == OLD_CONTAINER
         if old:
-            why = "is encrypted, or is of the old kind: save it in the new format without a password"
+            why = "is encrypted or in the old Office format: save it in the new format without a password"
         elif "encrypted" in str(error) or "password" in str(error):
             why = "is encrypted: save it without a password"
         elif isinstance(error, KeyError):
-            why = f"lacks a part that every one has ({error.args[0]}): export or download it again"
+            why = f"lacks a required part ({error.args[0]}): export or download it again"
         else:
             why = f"is damaged ({type(error).__name__}): export or download it again"
         raise SourceError(f"the {what} {why}", file=file) from error
 
 
 def resolve(part: str, target: str) -> str:
-    """The name of a part that another one refers to."""
+    """Return the name of a part that another part refers to."""
     target = unquote(target.partition("#")[0])
     if target.startswith("/"):
         return target[1:]
@@ -127,7 +127,7 @@ def resolve(part: str, target: str) -> str:
 
 
 def strip_namespaces(element: Element) -> None:
-    """Plain names; ids of relations keep a prefix, since elements have ids of their own beside them."""
+    """Remove namespaces. Relation ids get the prefix `r:`, since elements also have their own ids."""
     if isinstance(element.tag, str):
         element.tag = element.tag.rpartition("}")[2]
     if any("}" in name for name in element.attrib):
@@ -137,10 +137,10 @@ def strip_namespaces(element: Element) -> None:
 
 
 def whole_number(text: str, otherwise: int = 0) -> int:
-    """A number as attributes write it; anything else is taken for `otherwise`."""
+    """Parse a non-negative number. Return `otherwise` for any other text."""
     return int(text) if text.isascii() and text.isdigit() else otherwise
 
 
 def text_of(element: Element | None) -> str:
-    """All text inside an element."""
+    """Return all text inside an element."""
     return "" if element is None else "".join(element.itertext())

@@ -1,6 +1,6 @@
-"""PDF: text in reading order, tables as cells, headings by outline or print, the place of each line on its page.
+"""PDF reader: text in reading order, tables as cells, headings by outline or print, the position of each line.
 
-Running heads are left out, and words that are divided at the end of a line made whole.
+It removes running heads and joins words divided at line ends.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ NO_TITLES = frozenset({"untitled", "anonymous", "unspecified", "unknown", "docum
 
 
 def read_pdf(file: Path, *, with_tables: bool = True) -> Extracted:
-    """Raises SourceError for a file that is damaged or encrypted, or holds no text."""
+    """Read a PDF. Raise SourceError if it is damaged or encrypted, or contains no text."""
     with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import read_pages
     read = read_pages(file, with_tables=with_tables)
     if not any(read.pages):
-        what = "holds only images, so it was probably scanned" if read.images else "holds no text"
-        raise SourceError(f"the PDF {what}: {read.notes[0] if read.notes else 'there is nothing to search'}", file=file)
+        problem = "contains only images, so it was probably scanned" if read.images else "contains no text"
+        note = f": {read.notes[0]}" if read.notes else ""
+        raise SourceError(f"the PDF {problem}{note}", file=file)
     return assembled(read)
 
 
 def assembled(read: ReadPages) -> Extracted:
-    """The document as text, blocks and places: running heads out, headings in, divided words made whole."""
+    """Assemble the document: remove running heads, mark headings, join divided words."""
     body = body_font(read.pages)
     pages = without_running_heads(read.pages, [height for _, height in read.sizes], body.size)
     marks: dict[int, dict[int, Mark]] = defaultdict(dict)
-    for (page, place), mark in marked_lines(read.entries, pages).items():
-        marks[page][place] = mark
+    for (page, line), mark in marked_lines(read.entries, pages).items():
+        marks[page][line] = mark
     blocks = with_continued_tables(
         [page_blocks(lines, marks[n], read.sizes[n][1], body.size) for n, lines in enumerate(pages)]
     )
@@ -74,7 +75,7 @@ def assembled(read: ReadPages) -> Extracted:
 
 
 def body_font(pages: Sequence[Sequence[Line]]) -> Font:
-    """The font of most letters outside code."""
+    """Return the font of most letters outside code."""
     weights: Counter[Font] = Counter()
     for lines in pages:
         for line in lines:
@@ -89,54 +90,54 @@ def _add(builder: TextBuilder, block: PageBlock, page: int, level: int, words: f
         return
     texts = [line.text for line in block.lines]
     if block.sort in ("code", "contents"):
-        kept = code_lines(block.lines) if block.sort == "code" else texts
-        pieces = [f"{text}\n" for text in kept[:-1]] + kept[-1:]
+        lines = code_lines(block.lines) if block.sort == "code" else texts
+        pieces = [f"{text}\n" for text in lines[:-1]] + lines[-1:]
     else:
         pieces = joined([" ".join(text.split()) for text in texts], words)
-    places: list[Place] = [(page, *line.box) for line in block.lines]
+    positions: list[Place] = [(page, *line.box) for line in block.lines]
     kind: Kind = "contents" if block.sort == "contents" else "heading" if level else "paragraph"
-    builder.printed(kind, list(zip(pieces, places, strict=True)), level=level)
+    builder.printed(kind, list(zip(pieces, positions, strict=True)), level=level)
 
 
 def _add_table(builder: TextBuilder, block: PageBlock, page: int, words: frozenset[str]) -> None:
     tables = [line.table for line in block.lines if line.table is not None]
     caption = "".join(joined([line.text for line in block.caption], words))
-    kept = rows_over_pages(tables)
-    cells = cells_of([row for row, _, _ in kept], caption)
+    rows = rows_over_pages(tables)
+    cells = cells_of([row for row, _, _ in rows], caption)
     if cells is None:
         return
-    rows: list[Place] = [(page + part, *box) for _, part, box in kept]
-    places = [rows[0], *rows]  # the line under the header of a Markdown table is printed nowhere
+    boxes: list[Place] = [(page + part, *box) for _, part, box in rows]
+    positions = [boxes[0], *boxes]  # the rule under the header of a Markdown table is not printed
     if cells.caption:
-        places = [(page, *block.caption[0].box)] * 2 + places
+        positions = [(page, *block.caption[0].box)] * 2 + positions
     lines = markdown(cells).split("\n")
     pieces = [f"{line}\n" for line in lines[:-1]] + lines[-1:]
-    builder.printed("table", list(zip(pieces, places, strict=True)), cells=cells)
+    builder.printed("table", list(zip(pieces, positions, strict=True)), cells=cells)
 
 
-# Running heads, running feet and page numbers: learned from what repeats at the edges of the pages.
+# Running heads, running feet and page numbers, detected by repetition at page edges.
 
 EDGE = 0.16
-"""Share of the page's height, at the top and at the bottom, where running heads stand."""
+"""Share of the page height, at the top and at the bottom, that may contain running heads."""
 NUMBER = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 PAGE_NUMBER = re.compile(r"\W*(\w{1,6}\.?\s)?#(\s*(/|\w{1,4})\s*#)?\W*")
-"""A line that is only a page number, once its numbers are replaced."""
+"""A line that is only a page number, after replacing its numbers."""
 
 Slot = tuple[bool, int, str, float]
-"""Top or bottom, height on the page, font and its size."""
+"""Position of a line: at the top, height on the page, font and font size."""
 
 
 def without_running_heads(
     pages: Sequence[Sequence[Line]], heights: Sequence[float], body_size: float
 ) -> list[list[Line]]:
-    """The lines of each page without those that run through the document."""
+    """Return the lines of each page without running heads."""
     edges = [dict(_edges(lines, height)) for lines, height in zip(pages, heights, strict=True)]
     texts = Counter(key for page in edges for key in {(is_top, plain(line)) for is_top, line in page.values()})
     slots: dict[Slot, list[str]] = defaultdict(list)
     for page in edges:
         for is_top, line in page.values():
             slots[_slot(is_top, line)].append(plain(line))
-    running = {slot for slot, found in slots.items() if _runs(found, len(pages))}
+    running = {slot for slot, found_texts in slots.items() if _runs(found_texts, len(pages))}
     numbered = Counter[bool]()
     for (is_top, text), count in texts.items():
         numbered[is_top] += count if PAGE_NUMBER.fullmatch(text) else 0
@@ -152,25 +153,25 @@ def without_running_heads(
         return often and line.size <= 1.1 * body_size
 
     return [
-        [line for place, line in enumerate(lines) if place not in edge or not dropped(number, *edge[place])]
+        [line for index, line in enumerate(lines) if index not in edge or not dropped(number, *edge[index])]
         for number, (lines, edge) in enumerate(zip(pages, edges, strict=True), 1)
     ]
 
 
 def plain(line: Line) -> str:
-    """Its text with numbers replaced, so that page numbers do not matter."""
+    """Return the text with numbers replaced, so that page numbers do not matter."""
     return NUMBER.sub("#", line.text)
 
 
 def _edges(lines: Sequence[Line], height: float) -> Iterable[tuple[int, tuple[bool, Line]]]:
-    """The outermost three lines at the top and at the bottom that stand apart from the text, with their places."""
-    down = sorted(enumerate(lines), key=lambda placed: placed[1].box.top)
-    yield from ((place, (True, line)) for place, line in _apart(down, lambda box: box.bottom < EDGE * height))
-    yield from ((place, (False, line)) for place, line in _apart(down[::-1], lambda box: box.top > (1 - EDGE) * height))
+    """Yield the outermost three lines at the top and at the bottom that are separate from the text, by index."""
+    down = sorted(enumerate(lines), key=lambda item: item[1].box.top)
+    yield from ((index, (True, line)) for index, line in _apart(down, lambda box: box.bottom < EDGE * height))
+    yield from ((index, (False, line)) for index, line in _apart(down[::-1], lambda box: box.top > (1 - EDGE) * height))
 
 
 def _apart(inwards: Sequence[tuple[int, Line]], at_edge: Callable[[Box], bool]) -> Sequence[tuple[int, Line]]:
-    """Lines at the edge up to the last gap before the text begins; a page keeps at least its innermost lines."""
+    """Return the lines at the edge up to the last gap before the text, except the innermost line of the page."""
     count = min(sum(1 for _, line in inwards if at_edge(line.box)), len(inwards) - 1)
     while 0 < count < len(inwards):
         line, following = inwards[count - 1][1], inwards[count][1]
@@ -178,7 +179,7 @@ def _apart(inwards: Sequence[tuple[int, Line]], at_edge: Callable[[Box], bool]) 
         if gap > 0.4 * line.size:
             break
         count -= 1
-    return [placed for placed in inwards[: min(count, 3)] if placed[1].table is None]
+    return [item for item in inwards[: min(count, 3)] if item[1].table is None]
 
 
 def _slot(is_top: bool, line: Line) -> Slot:
@@ -186,7 +187,7 @@ def _slot(is_top: bool, line: Line) -> Slot:
 
 
 def _runs(texts: Sequence[str], pages: int) -> bool:
-    """Whether most of what stands in a slot stands there on several pages, as the names of chapters do."""
+    """Return whether most texts at a position occur there on several pages, as chapter names do."""
     counts = Counter(texts)
     repeated = sum(count for count in counts.values() if count > 1)
     return len(texts) > max(2, 0.25 * pages) and repeated > 0.5 * len(texts)
@@ -195,11 +196,11 @@ def _runs(texts: Sequence[str], pages: int) -> bool:
 DIVIDED = re.compile(r"([^\W\d_]+)[-‐\u00ad]$")
 FIRST = re.compile(r"[^\W\d_]+")
 LONG = 4
-"""Letters from which two words of the document around a hyphen are taken as a compound."""
+"""Minimum length of two known words around a hyphen to count as a compound, in letters."""
 
 
 def words_of(texts: Iterable[str]) -> frozenset[str]:
-    """The words of a document and its compounds with a hyphen, in lower case; ends of divided words left out."""
+    """Return the words of a document and its hyphenated compounds in lower case, without divided words."""
     words: set[str] = set()
     for text in texts:
         words.update(re.findall(r"[^\W\d_]+(?:[-‐][^\W\d_]+)*(?![-‐\u00ad\w])", text.lower()))
@@ -207,10 +208,10 @@ def words_of(texts: Iterable[str]) -> frozenset[str]:
 
 
 def joined(lines: Sequence[str], words: frozenset[str]) -> list[str]:
-    """The lines of a paragraph as pieces that follow each other without a space."""
+    """Return the lines of a paragraph as pieces to concatenate without spaces."""
     pieces = [line.replace("\u00ad", "") if line[-1:] != "\u00ad" else line for line in lines]
-    for place, following in enumerate(pieces[1:]):
-        pieces[place] = _ending(pieces[place], following, words)
+    for index, following in enumerate(pieces[1:]):
+        pieces[index] = _ending(pieces[index], following, words)
     if pieces:
         pieces[-1] = pieces[-1].rstrip("\u00ad")
     return pieces
@@ -226,7 +227,7 @@ def _ending(line: str, following: str, words: frozenset[str]) -> str:
 
 
 def keeps_hyphen(line: str, before: str, after: str, words: frozenset[str]) -> bool:
-    """Whether the hyphen belongs to the word: by how the rest of the document writes it."""
+    """Return whether the hyphen belongs to the word, judged by other uses in the document."""
     if not after[0].islower() or before[-1].isupper() or re.search(r"[-‐\d_/]" + re.escape(before) + r"[-‐]$", line):
         return True  # names, abbreviations, compounds of three words
     first, second = before.lower(), after.lower()

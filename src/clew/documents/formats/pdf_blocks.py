@@ -1,6 +1,6 @@
-"""From the lines of a page to blocks: paragraphs, list items, code, contents, tables with captions, footnotes last.
+"""Group the lines of a page into blocks: paragraphs, list items, code, contents, tables with captions, footnotes.
 
-Tables that go on over the end of a page are put together again.
+Tables that continue on the next page are merged.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ INDEX_ENTRY = re.compile(r".*\D,\s*\d{1,4}([,–-]\s*\d{1,4})*$")
 SECTION_NUMBER = re.compile(r"(\d+|[A-Z])(\.\d+)*\.?\s+\S")
 FOOTNOTE = re.compile(r"(\d{1,2}|[*∗†‡§¶]+)\s?\S")
 ENDS = (".", ":", "?", "!", ".”", '."', ".)")
-"""What a sentence or an introduction ends with."""
+"""Endings of a sentence or an introduction."""
 SMALL = 0.93
-"""Size of footnotes, as a share of the size of the text, at most."""
+"""Maximum size of footnotes, as a share of the text size."""
 LONGEST_CAPTION = 400
 
 Sort = Literal["text", "code", "contents", "table", "footnote"]
@@ -34,7 +34,7 @@ Sort = Literal["text", "code", "contents", "table", "footnote"]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The heading a line belongs to: lines with the same entry are one heading."""
+    """The heading of a line. Lines with the same entry form one heading."""
 
     entry: int
     level: int
@@ -42,7 +42,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """Lines that belong together; the heading they are by the outline; the caption where they are a table."""
+    """Lines of one block, their heading in the outline, and the caption of a table."""
 
     sort: Sort
     lines: tuple[Line, ...]
@@ -51,18 +51,18 @@ class PageBlock:
 
 
 def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float, body_size: float) -> list[PageBlock]:
-    """The blocks of a page in reading order; `marks` names the lines that are headings by the outline."""
+    """Return the blocks of a page in reading order. `marks` maps lines to headings of the outline."""
     notes = footnotes(lines, height, body_size)
     listed = contents(lines)
     blocks: list[PageBlock] = []
-    for place, line in enumerate(lines):
-        if place in notes:
+    for index, line in enumerate(lines):
+        if index in notes:
             continue
-        mark = marks.get(place)
+        mark = marks.get(index)
         sort: Sort = "text"
         if line.table is not None:
             sort = "table"
-        elif place in listed:
+        elif index in listed:
             sort = "contents"
         elif mark is None and _is_code(line, blocks[-1] if blocks else None):
             sort = "code"
@@ -72,16 +72,16 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
         else:
             blocks.append(PageBlock(sort, (line,), mark))
     small: list[PageBlock] = []
-    for place in sorted(notes):
-        if small and not FOOTNOTE.match(lines[place].text):
-            small[-1] = replace(small[-1], lines=(*small[-1].lines, lines[place]))
+    for index in sorted(notes):
+        if small and not FOOTNOTE.match(lines[index].text):
+            small[-1] = replace(small[-1], lines=(*small[-1].lines, lines[index]))
         else:
-            small.append(PageBlock("footnote", (lines[place],)))
+            small.append(PageBlock("footnote", (lines[index],)))
     return with_captions(blocks) + small
 
 
 def _is_code(line: Line, above: PageBlock | None) -> bool:
-    """Whether a line is in letters of one width, or a number or bracket between such lines."""
+    """Return whether a line is monospaced, or a number or bracket between monospaced lines."""
     if line.mono:
         return above is None or not _within_sentence(above, line)
     between = above is not None and above.sort == "code" and not any(letter.isalpha() for letter in line.text)
@@ -89,9 +89,9 @@ def _is_code(line: Line, above: PageBlock | None) -> bool:
 
 
 def _within_sentence(block: PageBlock, line: Line) -> bool:
-    """Whether a line in letters of one width, such as a path, goes on with the sentence above it."""
+    """Return whether a monospaced line, such as a path, continues the sentence above it."""
     last = block.lines[-1]
-    level = abs(line.box.x0 - min(one.box.x0 for one in block.lines)) < 1
+    level = abs(line.box.x0 - min(other.box.x0 for other in block.lines)) < 1
     close = -line.size < line.box.top - last.box.bottom < 0.3 * line.size
     full = last.box.x1 + line.first_width > line.column[1] - 2 * line.size
     return block.sort == "text" and level and close and full and not last.text.endswith(ENDS)
@@ -102,7 +102,7 @@ def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:
         return False
     if block.sort == "contents" or block.mark is not None:
         return True
-    if not any(letter.isalpha() for one in (block.lines[-1], line) for letter in one.text):
+    if not any(map(str.isalpha, block.lines[-1].text + line.text)):
         return True  # numbers along the axis of a chart
     if block.sort == "code":
         return -line.size < line.box.top - block.lines[-1].box.bottom < 2 * line.size
@@ -110,7 +110,10 @@ def _goes_on(block: PageBlock, line: Line, body_size: float) -> bool:
 
 
 def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
-    """Same print, no gap, no indent, no early end of the line above, no list item, caption or heading between them."""
+    """Return whether a line continues a paragraph.
+
+    It needs the same print and no gap, indent, early line end, list item, caption or heading in between.
+    """
     last = block[-1]
     if abs(last.size - line.size) > (1.6 if line.mono or last.mono else 0.6) or last.bold != line.bold:
         return False
@@ -120,22 +123,22 @@ def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
     if complete and (CAPTION.match(line.text) or FIGURE.match(line.text)):
         return False
     gap = line.box.top - last.box.bottom
-    if gap < -line.size:  # up to the next column: a sentence may go on there
+    if gap < -line.size:  # up to the next column, where a sentence may continue
         return not complete and not line.text[:1].isupper()
     usual = min((below.box.top - above.box.bottom for above, below in pairwise(block)), default=0.3 * line.size)
     if gap > max(usual, 0.0) + 0.35 * line.size:
         return False
-    right = max(one.box.x1 for one in (*block, line))
+    right = max(other.box.x1 for other in (*block, line))
     if last.box.x1 + 0.4 * line.size + line.first_width < right - line.size and not line.text[:1].islower():
         return False  # the first word would have fitted above
     left, limit = line.column
     spare = limit - last.box.x1 - line.first_width
     narrow = abs(last.box.x1 - line.box.x1) < line.size
     if spare > 0.4 * (limit - left) and not narrow and not line.text[:1].islower() and line.size <= 1.12 * body_size:
-        return False  # far from full, and not because the text stands in a narrow box
+        return False  # far from full, and not because of a narrow box
     begins = block[0].hang
     if len(block) > 1:
-        begins = min(one.box.x0 for one in block[1:])
+        begins = min(other.box.x0 for other in block[1:])
         if line.box.x0 < begins - 0.8 * line.size and complete:
             return False  # back to the left of a hanging paragraph
     indented = line.box.x0 - min(begins, last.hang) > 0.8 * line.size
@@ -144,51 +147,51 @@ def same_paragraph(block: Sequence[Line], line: Line, body_size: float) -> bool:
 
 
 def _number_in_sentence(block: Sequence[Line], line: Line) -> bool:
-    """Whether what looks like the number of an item is a number that happens to begin a line."""
+    """Return whether an apparent item number is a number in a sentence that happens to start the line."""
     last = block[-1]
     even = abs(line.box.x0 - last.box.x0) < 1 and not block[0].is_item
     return even and line.text[:1].isalnum() and not last.text.endswith((*ENDS, ";", ","))
 
 
 def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozenset[int]:
-    """The lines in small print at the foot of each column, from the first that begins with the mark of a note."""
+    """Return the lines in small print at the foot of each column, starting with the first footnote mark."""
     columns: dict[tuple[float, float], list[int]] = defaultdict(list)
-    for place, line in enumerate(lines):
-        columns[line.column].append(place)
+    for index, line in enumerate(lines):
+        columns[line.column].append(index)
     found: set[int] = set()
-    for places in columns.values():
+    for indexes in columns.values():
         tail: list[int] = []
-        for place in sorted(places, key=lambda p: -lines[p].box.top):
-            line = lines[place]
+        for index in sorted(indexes, key=lambda i: -lines[i].box.top):
+            line = lines[index]
             if line.table is not None or line.mono or line.size > SMALL * body_size or line.box.top < 0.4 * height:
                 break
-            tail.append(place)
+            tail.append(index)
         tail.reverse()
-        first = next((n for n, place in enumerate(tail) if FOOTNOTE.match(lines[place].text)), None)
-        if first is not None and len(tail) < len(places):
+        first = next((n for n, index in enumerate(tail) if FOOTNOTE.match(lines[index].text)), None)
+        if first is not None and len(tail) < len(indexes):
             found.update(tail[first:])
     return frozenset(found)
 
 
 def contents(lines: Sequence[Line]) -> frozenset[int]:
-    """The lines of a table of contents, a list of figures or an index, with the heading right above them."""
-    text = [place for place, line in enumerate(lines) if line.table is None]
-    dotted = [place for place in text if has_leaders(lines[place].text) and ENDS_IN_PAGE.search(lines[place].text)]
-    paged = [place for place in text if ENDS_IN_PAGE.search(lines[place].text)]
+    """Return the lines of a table of contents, a list of figures or an index, with the heading above them."""
+    text = [index for index, line in enumerate(lines) if line.table is None]
+    dotted = [index for index in text if has_leaders(lines[index].text) and ENDS_IN_PAGE.search(lines[index].text)]
+    paged = [index for index in text if ENDS_IN_PAGE.search(lines[index].text)]
     found: set[int] = set()
     if len(dotted) > 2:
-        found = {place for place in text if dotted[0] <= place <= dotted[-1]}
+        found = {index for index in text if dotted[0] <= index <= dotted[-1]}
         rest = [p for p in text if p < dotted[0] or p > dotted[-1]]
         found |= {p for p in rest if p in paged and len(lines[p].text) < 120 and SECTION_NUMBER.match(lines[p].text)}
     elif len(text) > 9:
-        entries = [place for place in text if INDEX_ENTRY.fullmatch(lines[place].text)]
+        entries = [index for index in text if INDEX_ENTRY.fullmatch(lines[index].text)]
         if len(entries) > 0.6 * len(text):
             found = set(text)
-        elif len(paged) > 0.6 * len(text) and _rises([lines[place].text for place in paged]):
-            found = {place for place in text if paged[0] <= place <= paged[-1]}
+        elif len(paged) > 0.6 * len(text) and _rises([lines[index].text for index in paged]):
+            found = {index for index in text if paged[0] <= index <= paged[-1]}
     entry = min(found, default=0) - 1
     if entry in text and SECTION_NUMBER.match(lines[entry].text) and not SECTION_NUMBER.match(lines[entry + 1].text):
-        found.add(entry)  # the first entry takes two lines
+        found.add(entry)  # the first entry has two lines
     heading = min(found, default=0) - 1
     if heading >= 0 and lines[heading].table is None and len(lines[heading].text) < 40:
         words = re.findall(r"\w+", lines[heading].text.lower())
@@ -198,18 +201,18 @@ def contents(lines: Sequence[Line]) -> frozenset[int]:
 
 
 def _rises(texts: Sequence[str]) -> bool:
-    """Whether the page numbers at the end of the lines grow, and most lines begin with a number of a section."""
+    """Return whether the page numbers at line ends increase, and most lines start with a section number."""
     numbers = [int(found[0]) for text in texts if (found := re.search(r"\d+$", text))]
     numbered = sum(SECTION_NUMBER.match(text) is not None for text in texts)
-    grows = sum(one <= other for one, other in pairwise(numbers))
+    grows = sum(number <= following for number, following in pairwise(numbers))
     return numbered > 0.5 * len(texts) and grows > 0.9 * (len(numbers) - 1)
 
 
 def with_captions(blocks: Sequence[PageBlock]) -> list[PageBlock]:
-    """Tables with the block that begins with "Table 2" right above or else right below them."""
+    """Attach to each table the block above, or else below, that starts like "Table 2"."""
     taken: set[int] = set()
     captions: dict[int, int] = {}
-    for place, block in enumerate(blocks):
+    for index, block in enumerate(blocks):
         if block.sort != "table":
             continue
         box = block.lines[0].box
@@ -221,21 +224,21 @@ def with_captions(blocks: Sequence[PageBlock]) -> list[PageBlock]:
                 continue
             above, below = box.top - named.lines[-1].box.bottom, named.lines[0].box.top - box.bottom
             across = named.lines[0].box.x0 < box.x1 and named.lines[0].box.x1 > box.x0
-            beside = across or abs(other - place) == 1  # a short caption at the margin of a narrow table
-            if beside and (-4 <= above < 40 or -4 <= below < 40):
+            close = across or abs(other - index) == 1  # a short caption at the margin of a narrow table
+            if close and (-4 <= above < 40 or -4 <= below < 40):
                 near.append((below >= -4, abs(max(above, below)), other))
         if near:
-            captions[place] = min(near)[2]
-            taken.add(captions[place])
+            captions[index] = min(near)[2]
+            taken.add(captions[index])
     return [
-        replace(block, caption=blocks[captions[place]].lines) if place in captions else block
-        for place, block in enumerate(blocks)
-        if place not in taken
+        replace(block, caption=blocks[captions[index]].lines) if index in captions else block
+        for index, block in enumerate(blocks)
+        if index not in taken
     ]
 
 
 def code_lines(lines: Sequence[Line]) -> list[str]:
-    """Lines of code with the indents they have in print."""
+    """Return lines of code with their printed indents."""
     left = min(line.box.x0 for line in lines)
     result = []
     for line in lines:
@@ -246,26 +249,26 @@ def code_lines(lines: Sequence[Line]) -> list[str]:
 
 CONTINUED = re.compile(r"\b(cont\b|cont'd|continued|fortsetzung|suite)", re.IGNORECASE)
 SAME_EDGE = 8.0
-"""Points by which the sides of the two parts may differ."""
+"""Maximum difference between the sides of two parts of a table, in points."""
 
 
 def with_continued_tables(pages: Sequence[Sequence[PageBlock]]) -> list[list[PageBlock]]:
-    """The blocks of each page; a table that ends a page and begins the next one stands on the first of them."""
+    """Return the blocks of each page. Merge a table at the end of a page with its continuation on the next page."""
     result: list[list[PageBlock]] = []
-    holder: tuple[int, int] | None = None  # page and place of the table that may go on
+    holder: tuple[int, int] | None = None  # page and index of a table that may continue
     for number, blocks in enumerate(pages):
-        kept = list(blocks)
-        if holder is not None and kept and _continues(result[holder[0]][holder[1]], kept[0]):
-            page, place = holder
-            result[page][place] = replace(result[page][place], lines=(*result[page][place].lines, kept[0].lines[0]))
-            kept = kept[1:]
-            alone = all(block.sort == "footnote" for block in kept)
-            holder = holder if alone else None
+        remaining = list(blocks)
+        if holder is not None and remaining and _continues(result[holder[0]][holder[1]], remaining[0]):
+            page, index = holder
+            table = result[page][index]
+            result[page][index] = replace(table, lines=(*table.lines, remaining[0].lines[0]))
+            remaining = remaining[1:]
+            holder = holder if all(block.sort == "footnote" for block in remaining) else None
         else:
             holder = None
-        result.append(kept)
-        last = next((place for place in reversed(range(len(kept))) if kept[place].sort != "footnote"), None)
-        if last is not None and kept[last].sort == "table":
+        result.append(remaining)
+        last = next((i for i in reversed(range(len(remaining))) if remaining[i].sort != "footnote"), None)
+        if last is not None and remaining[last].sort == "table":
             holder = (number, last)
     return result
 
@@ -285,9 +288,9 @@ def _continues(block: PageBlock, following: PageBlock) -> bool:
 
 
 def rows_over_pages(tables: Sequence[Table]) -> list[tuple[tuple[str, ...], int, Box]]:
-    """The rows of the parts, each with the number of its part and its box.
+    """Return the rows of all parts, each with the number of its part and its box.
 
-    A header that is printed again is left out; a row cut by the end of the page, so without a first cell, is joined.
+    Skip repeated headers. Join a row without a first cell to the row above, since a page break has cut it.
     """
     rows: list[tuple[tuple[str, ...], int, Box]] = []
     for part, table in enumerate(tables):

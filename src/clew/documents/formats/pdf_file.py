@@ -1,4 +1,4 @@
-"""Reading a PDF with pdfium, page by page and within bounds; a bad page never loses the others."""
+"""Read a PDF with pdfium, page by page and within limits. A damaged page does not affect other pages."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from clew.documents.formats.pdf_unruled import rows_and_tables
 from clew.documents.formats.pdf_words import read_sheet
 
 PDFIUM = RLock()
-"""Held around every use of pdfium, which keeps its state in globals and is not thread-safe."""
-MOST_PAGES = 5000
-"""Pages read of one file; the rest is noted."""
-MOST_SECONDS = 300.0
-"""Time for the pages of one file; the pages after it are noted."""
-MOST_ENTRIES = 5000
-"""Bookmarks used of one outline."""
+"""Lock for pdfium, which has global state and is not thread-safe."""
+MAX_PAGES = 5000
+"""Maximum number of pages of a file. A note lists the skipped pages."""
+MAX_SECONDS = 300.0
+"""Time limit for the pages of a file, in seconds. A note lists the skipped pages."""
+MAX_ENTRIES = 5000
+"""Maximum number of bookmarks of an outline."""
 
 
 @dataclass
 class ReadPages:
-    """The pages of a file as lines, and what the file says about itself."""
+    """The pages of a file as lines, and the file's metadata."""
 
     count: int = 0
     title: str = ""
@@ -39,12 +39,12 @@ class ReadPages:
     pages: list[list[Line]] = field(default_factory=list)
     sizes: list[tuple[float, float]] = field(default_factory=list)
     images: list[int] = field(default_factory=list)
-    """Pages that are only a picture, and were not recognised."""
+    """Pages that are only an image, without recognised text."""
     notes: list[str] = field(default_factory=list)
 
 
 def read_pages(file: Path, *, with_tables: bool) -> ReadPages:
-    """The lines of every page; raises SourceError where the file cannot be opened."""
+    """Read the lines of every page. Raise SourceError if the file cannot be opened."""
     with PDFIUM:
         opened = open_pdf(file)
         try:
@@ -59,7 +59,7 @@ def read_pages(file: Path, *, with_tables: bool) -> ReadPages:
 
 
 def open_pdf(file: Path) -> pdfium.PdfDocument:
-    """The file as pdfium opens it; the caller holds PDFIUM and closes it."""
+    """Open a file with pdfium. The caller must lock PDFIUM and close the file."""
     try:
         return pdfium.PdfDocument(file)
     except FileNotFoundError as error:
@@ -74,7 +74,7 @@ def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -
     one_width: set[str] = set()
     began = time.monotonic()
     for number in range(1, read.count + 1):
-        if number > MOST_PAGES or time.monotonic() - began > MOST_SECONDS:
+        if number > MAX_PAGES or time.monotonic() - began > MAX_SECONDS:
             read.notes.append(f"pages {number} to {read.count} were not read, the file is too long: split it")
             break
         try:
@@ -98,7 +98,7 @@ def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: Sheet
     words = recognised_words(page)
     if words is None:
         read.images.append(number)
-        read.notes.append(f"page {number} is an image without text: install the extra 'ocr' to have it recognised")
+        read.notes.append(f"page {number} is an image without text: install the extra 'ocr' to recognise it")
         return sheet
     if not words:
         read.notes.append(f"page {number} is an image in which no text was recognised")
@@ -121,14 +121,14 @@ def _outline(opened: pdfium.PdfDocument) -> list[Entry]:
             page = None if target is None else target.get_index()
             if page is not None:
                 entries.append(Entry(bookmark.level + 1, bookmark.get_title(), page))
-            if len(entries) >= MOST_ENTRIES:
+            if len(entries) >= MAX_ENTRIES:
                 break
     except pdfium.PdfiumError:
-        return entries  # a broken outline: print tells the headings
+        return entries  # the outline is broken: headings follow from the print
     return entries
 
 
 def _labels(opened: pdfium.PdfDocument) -> tuple[str, ...]:
-    labels = tuple(opened.get_page_label(number) for number in range(min(len(opened), MOST_PAGES)))
+    labels = tuple(opened.get_page_label(number) for number in range(min(len(opened), MAX_PAGES)))
     plain = all(label in ("", str(number)) for number, label in enumerate(labels, 1))
     return () if plain else labels

@@ -1,4 +1,4 @@
-"""Which blocks are headings and how deep: by the outline where the file has one, else by print and numbering."""
+"""Detect headings and their levels by the outline, or else by print and numbering."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clew.documents.formats.pdf_lines import Line
 from clew.documents.formats.pdf_page import Font
 
 NUMBERING = re.compile(r"((chapter|section|appendix|part|kapitel|anhang|teil)?[\divxlc]*[a-z]?)", re.IGNORECASE)
-"""What may stand before a title in print and not in the outline, or the other way round."""
+"""Text before a title that may be missing in print or in the outline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A bookmark: its depth from 1, its title, and the page it leads to, from 0."""
+    """A bookmark: its level from 1, its title, and its page from 0."""
 
     level: int
     title: str
@@ -25,7 +25,7 @@ class Entry:
 
 
 def marked_lines(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> dict[tuple[int, int], Mark]:
-    """For each page and line that an entry names, the heading it is part of."""
+    """Return the heading of each page and line that belongs to an outline entry."""
     marks: dict[tuple[int, int], Mark] = {}
     for number, entry in enumerate(entries):
         title = letters(entry.title)
@@ -34,18 +34,18 @@ def marked_lines(entries: Sequence[Entry], pages: Sequence[Sequence[Line]]) -> d
         for page in (entry.page, entry.page + 1, entry.page - 1):
             found = _find(title, pages[page], {p for n, p in marks if n == page}) if 0 <= page < len(pages) else None
             if found is not None:
-                marks.update({(page, place): Mark(number, entry.level) for place in range(*found)})
+                marks.update({(page, line): Mark(number, entry.level) for line in range(*found)})
                 break
     return marks
 
 
 def letters(text: str) -> str:
-    """Only its letters and digits, in lower case."""
+    """Return only the letters and digits, in lower case."""
     return "".join(letter for letter in text.lower() if letter.isalnum())
 
 
 def _find(title: str, lines: Sequence[Line], taken: set[int]) -> tuple[int, int] | None:
-    """Up to three lines that together are the title, the largest print first."""
+    """Find up to three lines that form the title. Prefer the largest print."""
     found = []
     plain = [letters(line.text) if line.table is None else "" for line in lines]
     for start in range(len(plain)):
@@ -70,7 +70,7 @@ def _same(printed: str, title: str) -> bool:
 
 NUMBERED = re.compile(r"(?:(?:chapter|appendix|section)\s+)?((?:\d{1,2}|[A-Z])(?:\.\d{1,2})*)\.?\s+\S", re.IGNORECASE)
 LARGER = 1.12
-"""Size from which print is larger than the text around it."""
+"""Minimum ratio to the text size that counts as larger print."""
 LONGEST = 150
 DEEPEST = 6
 
@@ -79,29 +79,29 @@ Style = tuple[str, float, bool]
 
 @dataclass(frozen=True)
 class HeadingStyles:
-    """The print of the text, and the level of each print that headings have."""
+    """The body font, and the heading level of each print style."""
 
     body: Font
     levels: dict[Style, int]
     numbered_base: int | None
-    """Level of headings numbered 1, 2, 3; None where headings have no numbers."""
+    """Level of headings numbered 1, 2, 3. None if headings have no numbers."""
     title: PageBlock | None = None
-    """The title on the first page of a document whose outline begins after it."""
+    """The title on the first page if the outline starts after it."""
 
 
 def style_of(block: PageBlock) -> Style:
-    """The print of a block: font, size to half a point, and whether it is bold."""
+    """Return the print style of a block: font, size rounded to half a point, and bold."""
     line = block.lines[0]
     return (line.font.name, round(2 * line.size) / 2, line.bold)
 
 
 def block_text(block: PageBlock) -> str:
-    """Its lines with spaces between them."""
+    """Join the lines of a block with spaces."""
     return " ".join(line.text for line in block.lines)
 
 
 def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entries: int) -> HeadingStyles:
-    """What headings look like in this document."""
+    """Learn the print styles of the headings in a document."""
     blocks = [block for page in pages for block in page]
     first_page = pages[0] if pages else []
     marked = [block for block in blocks if block.mark is not None]
@@ -120,7 +120,7 @@ def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entri
             sizes.append(size)
     levels = {}
     for block in candidates:
-        rank = next(place for place, size in enumerate(sizes, 1) if size - _rank_size(block) <= 0.6)
+        rank = next(position for position, size in enumerate(sizes, 1) if size - _rank_size(block) <= 0.6)
         levels[style_of(block)] = min(rank, DEEPEST)
     numbered = Counter(
         levels[style_of(block)] - _depth(text) + 1 for block in candidates if NUMBERED.match(text := block_text(block))
@@ -130,13 +130,13 @@ def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entri
 
 
 def title_block(first_page: Sequence[PageBlock], body: Font) -> PageBlock | None:
-    """The largest print of the first page, where it stands out."""
+    """Return the block in the largest print of the first page, if it stands out."""
     large = [block for block in first_page if block.lines[0].size > LARGER * body.size and _stands_out(block, body)]
     return max(large, key=lambda block: block.lines[0].size, default=None)
 
 
 def heading_level(block: PageBlock, styles: HeadingStyles) -> int:
-    """From 1 for a heading; 0 for anything else."""
+    """Return the level of a heading, starting at 1, or 0 for any other block."""
     if block.mark is not None:
         return min(block.mark.level, DEEPEST)
     if block is styles.title:
@@ -161,7 +161,10 @@ def _depth(text: str) -> int:
 
 
 def _stands_out(block: PageBlock, body: Font) -> bool:
-    """Larger than the text, or bold where the text is not, short, and no sentence, item, caption or formula."""
+    """Return whether a block looks like a heading.
+
+    It is short, larger or bolder than the text, and not a sentence, item, caption or formula.
+    """
     text = block_text(block)
     if block.sort != "text" or len(block.lines) > 3 or len(text) > LONGEST or CAPTION.match(text) or FIGURE.match(text):
         return False

@@ -1,8 +1,8 @@
-"""From the words of a page to its lines in reading order: across rows, and column by column where text runs in columns.
+"""Arrange the words of a page into lines in reading order, column by column if the text has columns.
 
-A gutter is an empty strip that few lines cross. Lines that cross it (titles, wide figures) cut the page into bands;
-within a band the left column comes first. Labels beside their explanations also leave a strip free, so columns count
-as such only where the file itself writes one after the other, or where both sides hold whole lines of prose.
+A gutter is an empty strip that few lines cross. Lines that cross it (titles, wide figures) split the page into bands.
+Within a band the left column comes first. Labels next to explanations also leave a strip free. So columns count only
+if the file writes them one after the other, or if both sides contain whole lines of prose.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import numpy as np
 from clew.documents.formats.pdf_page import Box, Font, Word
 
 MARKER = re.compile(r"([•◦▪‣●○■□–—*·∗◆➢✓-]|o|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\[\d{1,3}\])")
-"""What a list item begins with, as a word of its own."""
+"""The marker of a list item, as a separate word."""
 LEVELS = 4
-"""How many depths of the page's print are searched for a gutter, from what nothing crosses upwards."""
+"""Number of coverage levels to search for a gutter, starting with the lowest."""
 WIDE_GAP = 1.2
-"""Gap between two words, in sizes of the letters, above which they may belong to different columns."""
+"""Minimum gap between words of different columns, as a multiple of the font size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +35,41 @@ class Table:
     row_boxes: tuple[Box, ...]
     ruled: bool
     bold_header: bool = False
-    """Whether all of the first row is bold."""
+    """Whether the whole first row is bold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A printed line of one column, or a table that stands in the place of its lines."""
+    """A printed line of one column, or a table in place of its lines."""
 
     text: str
     box: Box
     font: Font
     first_width: float = 0.0
-    """Width of the first word, which tells whether it would have fitted on the line above."""
+    """Width of the first word, to check whether it would have fitted on the line above."""
     hang: float = 0.0
-    """Where the text of a list item begins after its marker; otherwise where the line begins."""
+    """Start of a list item's text after its marker. For other lines, the start of the line."""
     column: tuple[float, float] = (0.0, 0.0)
-    """Left and right limit of the column."""
+    """Left and right limits of the column."""
     mono: bool = False
-    """Whether nearly all of it is in letters of one width."""
+    """Whether nearly all letters are monospaced."""
     bold: bool = False
-    """Whether all of it is bold."""
+    """Whether all letters are bold."""
     table: Table | None = None
 
     @property
     def size(self) -> float:
-        """The size of most of its letters."""
+        """Font size of most letters."""
         return self.font.size
 
     @property
     def is_item(self) -> bool:
-        """Whether it begins with the marker of a list."""
+        """Whether the line starts with a list marker."""
         return self.hang > self.box.x0
 
 
 class Segment:
-    """Words side by side without a wide gap, or a table."""
+    """Adjacent words without a wide gap, or a table."""
 
     __slots__ = ("bottom", "order", "table", "top", "words", "x0", "x1")
 
@@ -79,7 +79,7 @@ class Segment:
 
 
 def box_around(parts: Collection[Word | Box | Segment]) -> Box:
-    """The smallest box that holds all the parts."""
+    """Return the smallest box around all parts."""
     return Box(
         min(part.x0 for part in parts),
         min(part.top for part in parts),
@@ -89,13 +89,13 @@ def box_around(parts: Collection[Word | Box | Segment]) -> Box:
 
 
 RowsAndTables = Callable[[Sequence[list[Segment]]], Iterator[list[Segment] | Table]]
-"""Finds tables among the rows of a column."""
+"""Function that finds tables among the rows of a column."""
 
 
 def lines_in_reading_order(
     words: Sequence[Word], tables: Sequence[Table] = (), find_tables: RowsAndTables = iter
 ) -> list[Line]:
-    """The lines of a page, with tables in their places; text that runs sideways comes last."""
+    """Return the lines and tables of a page in reading order. Rotated text comes last."""
     upright = [word for word in words if not word.font.sideways]
     segments = segments_of(upright)
     for table in tables:
@@ -107,11 +107,11 @@ def lines_in_reading_order(
 
 
 def segments_of(words: Iterable[Word]) -> list[Segment]:
-    """Neighbours in the file that stand beside each other on the page."""
+    """Group consecutive words of the file that are adjacent on the page."""
     groups: list[list[Word]] = []
     before: Word | None = None
     for word in words:
-        if before is not None and _beside(before, word):
+        if before is not None and _adjacent(before, word):
             groups[-1].append(word)
         else:
             groups.append([word])
@@ -119,7 +119,7 @@ def segments_of(words: Iterable[Word]) -> list[Segment]:
     return [Segment(group, order) for order, group in enumerate(groups)]
 
 
-def _beside(before: Word, word: Word) -> bool:
+def _adjacent(before: Word, word: Word) -> bool:
     size = max(before.font.size, word.font.size)
     level = abs((word.top + word.bottom) - (before.top + before.bottom)) < size
     return level and -0.5 * size < word.x0 - before.x1 < WIDE_GAP * size
@@ -139,9 +139,9 @@ def _ordered(segments: list[Segment], find_tables: RowsAndTables, depth: int) ->
 
 
 def _bands(segments: list[Segment], gutter: float) -> list[tuple[list[Segment], list[Segment], list[Segment]]]:
-    """From top to bottom: what crosses the gutter, else the left column and the right column."""
+    """Return bands from top to bottom: segments across the gutter, or a left and a right column."""
     bands: list[tuple[list[Segment], list[Segment], list[Segment]]] = []
-    for segment in sorted(segments, key=lambda one: (one.top, one.x0)):
+    for segment in sorted(segments, key=lambda item: (item.top, item.x0)):
         crosses = segment.x0 < gutter < segment.x1
         if not bands or crosses != bool(bands[-1][0]):
             bands.append(([], [], []))
@@ -150,7 +150,7 @@ def _bands(segments: list[Segment], gutter: float) -> list[tuple[list[Segment], 
 
 
 def _gutter(segments: list[Segment]) -> float | None:
-    """The middle of a strip that few lines cross and that has columns of text on both sides."""
+    """Return the middle of a strip that few lines cross and that has text columns on both sides."""
     if len(segments) < 8:
         return None
     left, right = min(segment.x0 for segment in segments), max(segment.x1 for segment in segments)
@@ -180,17 +180,17 @@ def _has_columns(segments: list[Segment], gutter: float) -> bool:
     right = [segment for segment, is_right in sides if is_right]
     if len(left) < 4 or len(right) < 4:
         return False
-    if min(max(one.bottom for one in side) for side in (left, right)) <= max(
-        min(one.top for one in side) for side in (left, right)
+    if min(max(segment.bottom for segment in side) for side in (left, right)) <= max(
+        min(segment.top for segment in side) for side in (left, right)
     ):
         return False  # one below the other
     written = [is_right for _, is_right in sorted(sides, key=lambda side: side[0].order)]
-    changes = sum(one != other for one, other in pairwise(written))
+    changes = sum(side != following for side, following in pairwise(written))
     fewest = min(len(left), len(right))
     if changes <= max(2, 0.2 * fewest):
         return changes < fewest
     return all(median(_letters(segment) for segment in side) >= 25 for side in (left, right)) and all(
-        median(one.x1 - one.x0 for one in side) > 0.6 * (max(s.x1 for s in side) - min(s.x0 for s in side))
+        median(segment.x1 - segment.x0 for segment in side) > 0.6 * (max(s.x1 for s in side) - min(s.x0 for s in side))
         for side in (left, right)
     )
 
@@ -200,10 +200,10 @@ def _letters(segment: Segment) -> int:
 
 
 def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
-    """Segments at the same height, each row from left to right, rows from top to bottom."""
+    """Group segments of the same height into rows, left to right and top to bottom."""
     rows: list[list[Segment]] = []
     top = bottom = 0.0
-    for segment in sorted(segments, key=lambda one: (one.top + one.bottom, one.x0)):
+    for segment in sorted(segments, key=lambda item: (item.top + item.bottom, item.x0)):
         overlap = min(bottom, segment.bottom) - max(top, segment.top)
         if rows and overlap > 0.5 * min(bottom - top, segment.bottom - segment.top) and segment.table is None:
             rows[-1].append(segment)
@@ -213,11 +213,11 @@ def rows_of(segments: Iterable[Segment]) -> list[list[Segment]]:
         else:
             rows.append([segment])
             top, bottom = (segment.top, segment.bottom) if segment.table is None else (0.0, 0.0)
-    return [part for row in rows for part in _apart(sorted(row, key=lambda one: one.x0))]
+    return [part for row in rows for part in _apart(sorted(row, key=lambda item: item.x0))]
 
 
 def _apart(row: list[Segment]) -> list[list[Segment]]:
-    """A row cut where other print stands far away, such as a sign in the corner of a slide."""
+    """Split a row before distant print in another font, such as a sign in the corner of a slide."""
     parts = [row[:1]]
     for before, segment in pairwise(row):
         font, other = before.words[-1].font, segment.words[0].font
@@ -238,14 +238,14 @@ def _line(row: Sequence[Segment] | Table, column: tuple[float, float]) -> Line:
 
 
 def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
-    """Words from left to right as a line; in monospaced letters the gaps between them are kept."""
+    """Build a line from words, left to right. Monospaced text keeps its gaps."""
     weights: Counter[Font] = Counter()
     for word in words:
         weights[word.font] += len(word.text)
     font = weights.most_common(1)[0][0] if len(weights) > 1 else words[0].font
     box = box_around(words)
     counted = weights.total() - (len(words[0].text) if words[0].text.isdecimal() and not words[0].font.mono else 0)
-    mono = font.mono and sum(count for one, count in weights.items() if one.mono) > 0.85 * counted
+    mono = font.mono and sum(count for other, count in weights.items() if other.mono) > 0.85 * counted
     text = spaced(words) if mono else " ".join(word.text for word in words)
     marked = len(words) > 1 and MARKER.fullmatch(words[0].text) is not None
     hang = words[1].x0 if marked else box.x0
@@ -254,7 +254,7 @@ def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
 
 
 def spaced(words: Sequence[Word]) -> str:
-    """Monospaced words with as many spaces between them as fit."""
+    """Join monospaced words with spaces in proportion to their gaps."""
     letters = sum(len(word.text) for word in words)
     width = max(sum(word.x1 - word.x0 for word in words) / max(letters, 1), 1.0)
     text = words[0].text

@@ -1,4 +1,4 @@
-"""Text of pages that are only a picture, recognised by RapidOCR where the extra `ocr` is installed."""
+"""Recognise the text of scanned pages with RapidOCR, if the extra `ocr` is installed."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from clew.documents.formats.pdf_page import Font, Word
 
 RESOLUTION = 200
-"""Dots per inch at which a page is drawn to be recognised."""
+"""Resolution of the rendered page, in dots per inch."""
 POINTS = 72
 GAP = 0.19
-"""Distance between two letters that parts words, as a share of the height of the line."""
-SURE = 0.5
-"""How sure the recogniser must be of a line."""
+"""Minimum gap between words, as a share of the line height."""
+MIN_CONFIDENCE = 0.5
+"""Minimum confidence of the recogniser for a line."""
 
 
 def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
-    """The words of the picture with their boxes, or None where no recogniser is installed; the caller holds PDFIUM."""
+    """Return the words of a page image with boxes, or None without a recogniser. The caller must lock PDFIUM."""
     recogniser = _recogniser()
     if recogniser is None:
         return None
@@ -33,21 +33,21 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
     words: list[Word] = []
     heights = [max(y for _, y in corners) - min(y for _, y in corners) for corners, *_ in found or []]
     usual = median(heights) if heights else 0.0
-    for corners, _, sure, boxes, letters, *_ in found or []:
-        if float(sure) >= SURE:
+    for corners, _, confidence, boxes, letters, *_ in found or []:
+        if float(confidence) >= MIN_CONFIDENCE:
             left, top = min(x for x, _ in corners), min(y for _, y in corners)
             right, bottom = max(x for x, _ in corners), max(y for _, y in corners)
             middles = [sum(x for x, _ in box) / len(box) for box in boxes]
             spans = inked(pixels[int(top) : int(bottom) + 1, int(left) : int(right) + 1])
             placed = words_of_letters(letters, middles, [(left + start, left + end) for start, end in spans])
-            alike = 0.7 * usual < bottom - top < 1.3 * usual  # boxes of the same print differ that much
+            alike = 0.7 * usual < bottom - top < 1.3 * usual  # boxes of the same print vary by 30 %
             font = Font("recognised", round(0.75 * (usual if alike else bottom - top) / scale))
             words += [Word(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed]
     return words
 
 
 def inked(line: NDArray[Any]) -> list[tuple[int, int]]:
-    """From where to where the words of a line reach: dark columns, with gaps between them wider than in words."""
+    """Return the horizontal extents of the words in a line image, separated by wide gaps."""
     if line.size == 0:
         return []
     middle = (float(line.min()) + float(line.max())) / 2
@@ -63,7 +63,7 @@ def inked(line: NDArray[Any]) -> list[tuple[int, int]]:
 def words_of_letters(
     letters: Sequence[str], middles: Sequence[float], spans: Sequence[tuple[float, float]]
 ) -> list[tuple[str, float, float]]:
-    """The letters of each span, each with the nearest one, since the recogniser leaves most spaces out."""
+    """Assign each letter to the nearest span, since the recogniser omits most spaces."""
     texts = [""] * len(spans)
     for letter, middle in zip(letters, middles, strict=False):
         if spans:

@@ -1,4 +1,4 @@
-"""What is printed on a page of a PDF, in points from the top left of the page as it is shown."""
+"""Contents of a PDF page, in points from the top left of the displayed page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Box(NamedTuple):
-    """A rectangle in points; `top` and `bottom` grow downwards."""
+    """A rectangle in points. `top` and `bottom` increase downwards."""
 
     x0: float
     top: float
@@ -18,13 +18,13 @@ class Box(NamedTuple):
     bottom: float
 
     def holds(self, word: Word) -> bool:
-        """Whether the middle of a word lies inside."""
+        """Return whether the middle of a word is inside."""
         across, down = (word.x0 + word.x1) / 2, (word.top + word.bottom) / 2
         return self.x0 - 1 <= across <= self.x1 + 1 and self.top <= down <= self.bottom
 
 
 class Font(NamedTuple):
-    """How a run of letters is printed."""
+    """Font properties of a run of letters."""
 
     name: str
     size: float
@@ -34,7 +34,7 @@ class Font(NamedTuple):
 
 
 class Word(NamedTuple):
-    """Letters without a space between them, and their box."""
+    """Letters without spaces, and their box."""
 
     text: str
     x0: float
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is printed on a page: words in the order of the file, rules, and whether a picture covers much of it."""
+    """Printed contents of a page: words in file order, rules, and whether an image covers much of it."""
 
     width: float
     height: float
@@ -54,12 +54,12 @@ class Sheet:
     rules: list[Box]
     pictured: bool
     cut: bool = False
-    """Whether the page has more characters than are read."""
+    """Whether the page has more characters than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The page as shown: from the coordinates of the file to points from the top left."""
+    """Maps file coordinates to points from the top left of the displayed page."""
 
     left: float
     bottom: float
@@ -68,7 +68,7 @@ class View:
     quarter_turns: int
 
     def boxes(self, corners: NDArray[Any]) -> NDArray[np.float64]:
-        """Left, top, right, bottom of the file's rectangles as x0, top, x1, bottom of the page."""
+        """Convert (left, top, right, bottom) rectangles of the file to (x0, top, x1, bottom) on the page."""
         x, y = corners[:, [0, 2]], corners[:, [1, 3]]
         across, down = (
             (x - self.left, self.top - y),

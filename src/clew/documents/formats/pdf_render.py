@@ -1,4 +1,4 @@
-"""A page of a PDF as a picture, with the places of a quotation marked."""
+"""Render a PDF page as an image with highlighted quotations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from clew.core.errors import NotFoundError, needing
 
 YELLOW = (255, 236, 120)
-"""Of a marker: black stays black under it, and two lines that overlap are no darker."""
-MOST_PIXELS = 40_000_000
-"""Larger pictures are drawn at a smaller scale."""
+"""Highlight colour. Multiplied with the page, so black text stays black and overlaps do not get darker."""
+MAX_PIXELS = 40_000_000
+"""Maximum size of an image, in pixels. Larger pages are scaled down."""
 
 
 def render_page(
@@ -24,9 +24,9 @@ def render_page(
     page: int,
     boxes: Iterable[tuple[float, float, float, float]] = (),
     scale: float = 1.5,
-    most_pixels: int = MOST_PIXELS,
+    most_pixels: int = MAX_PIXELS,
 ) -> bytes:
-    """The page (from 1) as PNG; boxes are x0, top, x1, bottom in points from its top left."""
+    """Render a page, counted from 1, as PNG. Boxes are x0, top, x1, bottom in points from the top left."""
     with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import PDFIUM, open_pdf
     with PDFIUM:
@@ -49,9 +49,9 @@ def render_page(
 
 
 def png(pixels: NDArray[Any]) -> bytes:
-    """Rows of red, green and blue bytes as a PNG file."""
+    """Encode rows of RGB bytes as a PNG file."""
     height, width, _ = pixels.shape
-    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each row begins with its filter: none
+    rows = np.zeros((height, 1 + 3 * width), dtype=np.uint8)  # each row starts with filter type 0
     rows[:, 1:] = pixels.reshape(height, -1)
 
     def chunk(kind: bytes, content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Tables drawn with rules: full grids, grids without outer borders, and rules above and below rows of aligned cells."""
+"""Detect tables drawn with rules: full grids, grids without outer borders, and rules above and below aligned rows."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from clew.documents.formats.pdf_page import Box, Word
 from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text, cells_of_row, columns_of, placed
 
 THIN = 3.0
-"""Points below which a drawn box is a rule."""
+"""Maximum thickness of a rule, in points."""
 NEAR = 3.0
-"""Points within which two rules meet."""
-MOST_RULES = 1000
-"""Rules above which a page is a drawing."""
+"""Maximum distance at which two rules meet, in points."""
+MAX_RULES = 1000
+"""Maximum number of rules on a page. More rules mean a drawing."""
 
 
 class Rule(NamedTuple):
-    """A straight stroke: where it stands, and from where to where it runs."""
+    """A straight stroke: its position, its start and its end."""
 
     place: float
     start: float
@@ -33,10 +33,10 @@ class Rule(NamedTuple):
 
 
 def ruled_tables(words: Sequence[Word], rules: Sequence[Box]) -> list[Table]:
-    """Every grid that holds cells, then every stack of rules that holds aligned rows."""
+    """Return all grids with cells, then all stacks of rules with aligned rows."""
     across = merged([Rule((box.top + box.bottom) / 2, box.x0, box.x1) for box in rules if _flat(box)])
     down = merged([Rule((box.x0 + box.x1) / 2, box.top, box.bottom) for box in rules if _upright(box)])
-    if not words or not 2 <= len(across) <= MOST_RULES or len(down) > MOST_RULES:
+    if not words or not 2 <= len(across) <= MAX_RULES or len(down) > MAX_RULES:
         return []
     upright = [word for word in words if not word.font.sideways]
     found: list[Table] = []
@@ -61,13 +61,13 @@ def _upright(box: Box) -> bool:
 
 
 def _framed(rule: Rule, upright: Rule) -> bool:
-    """Whether a rule is the upper or lower side of a box with round corners."""
+    """Return whether a rule is the upper or lower side of a box with round corners."""
     beside = min(abs(rule.start - upright.place), abs(rule.end - upright.place)) < 4 * NEAR
     return beside and min(abs(rule.place - upright.start), abs(rule.place - upright.end)) < 4 * NEAR
 
 
 def merged(rules: Sequence[Rule]) -> list[Rule]:
-    """Strokes that continue or double each other as one."""
+    """Merge strokes that continue or double each other."""
     result: list[Rule] = []
     level: list[Rule] = []
     for rule in sorted(rules):
@@ -90,7 +90,7 @@ def _chained(level: Sequence[Rule]) -> list[Rule]:
 
 
 def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[Rule], list[Rule]]]:
-    """Rules that touch each other, directly or through others."""
+    """Yield groups of rules that touch each other directly or indirectly."""
     flat, upright = np.array(across).reshape(-1, 3), np.array(down).reshape(-1, 3)
     touching = (
         (flat[:, None, 1] - NEAR <= upright[None, :, 0])
@@ -104,8 +104,8 @@ def grids(across: Sequence[Rule], down: Sequence[Rule]) -> Iterator[tuple[list[R
     graph.add_edges_from_no_data(list(zip(first.tolist(), (second + len(across)).tolist(), strict=True)))
     groups = []
     for part in sorted(map(sorted, rustworkx.connected_components(graph))):
-        horizontals = [across[place] for place in part if place < len(across)]
-        groups.append((horizontals, [down[place - len(across)] for place in part if place >= len(across)]))
+        horizontals = [across[index] for index in part if index < len(across)]
+        groups.append((horizontals, [down[index - len(across)] for index in part if index >= len(across)]))
     alone = [rule for horizontals, verticals in groups if not verticals for rule in horizontals]
     yield from (group for group in groups if group[0] and group[1])
     if alone:
@@ -131,7 +131,7 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
         return None
     box = Box(xs[0], ys[0], xs[-1], ys[-1])
     inside = [word for word in words if box.holds(word)]
-    if sum(word.font.mono for word in inside) > 0.8 * len(inside):  # code with marks behind its words
+    if sum(word.font.mono for word in inside) > 0.8 * len(inside):  # code with highlighted words
         return None
     cells: dict[tuple[int, int], list[Word]] = defaultdict(list)
     for word in inside:
@@ -158,7 +158,7 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
 
 
 def _cut_by_walls(words: Sequence[Word], xs: Sequence[float]) -> bool:
-    """Whether text runs on from one cell into the next: then what is drawn marks words, and is no table."""
+    """Return whether text continues across cells: then the drawing highlights words and is not a table."""
     cut = 0
     for before, word in pairwise(words):
         level = abs(before.top - word.top) < 0.3 * word.font.size
@@ -168,7 +168,7 @@ def _cut_by_walls(words: Sequence[Word], xs: Sequence[float]) -> bool:
 
 
 def _extended(table: Table, words: Sequence[Word], xs: Sequence[float]) -> Table:
-    """With the rows right below the grid that stand in its columns, such as totals."""
+    """Add the rows below the grid that are aligned with its columns, such as totals."""
     box = table.box
     below = [word for word in words if box.x0 - 2 <= word.x0 and word.x1 <= box.x1 + 2 and word.top > box.bottom - 3]
     rows, boxes = list(table.rows), list(table.row_boxes)
@@ -198,11 +198,11 @@ def _extended(table: Table, words: Sequence[Word], xs: Sequence[float]) -> Table
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """At least two rows with two filled cells: frames, boxes of code and the grids of charts have fewer."""
+    """Require two rows with two filled cells. Frames, code boxes and chart grids have fewer."""
     filled = [sum(1 for cell in row if cell) for row in rows]
     columns = sum(1 for column in zip(*rows, strict=True) if any(column))
     lengths = [len(cell.split()) for row in rows for cell in row]
-    if max(lengths, default=0) > max(60, 0.6 * sum(lengths)):  # a box of text with marks in it
+    if max(lengths, default=0) > max(60, 0.6 * sum(lengths)):  # a text box with highlights
         return False
     return sum(1 for count in filled if count > 1) >= 2 and sum(filled) > 0.3 * len(rows) * columns
 
@@ -210,7 +210,7 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
 def _merged_cells(
     xs: Sequence[float], ys: Sequence[float], across: Sequence[Rule], down: Sequence[Rule]
 ) -> dict[tuple[int, int], tuple[int, int]]:
-    """For each cell without a rule to the cell on its left or above, the first cell of what it is part of."""
+    """Map each merged cell to its first cell. A cell is merged if there is no rule to its left or above it."""
     walls = _drawn_between(xs, ys, down)
     floors = _drawn_between(ys, xs, across)
     first: dict[tuple[int, int], tuple[int, int]] = {}
@@ -226,7 +226,7 @@ def _merged_cells(
 def _without_panels(
     xs: list[float], rows: int, merged_cells: dict[tuple[int, int], tuple[int, int]]
 ) -> tuple[list[float], int]:
-    """The grid without columns at its sides that are one cell from top to bottom, such as a chart beside it."""
+    """Remove columns at the sides that are one tall cell, such as a chart next to the table."""
 
     def is_panel(column: int) -> bool:
         firsts = Counter(merged_cells.get((row, column), (row, column)) for row in range(rows))
@@ -240,7 +240,7 @@ def _without_panels(
 
 
 def _drawn_between(places: Sequence[float], along: Sequence[float], rules: Sequence[Rule]) -> np.ndarray:
-    """For each place and each interval along it, whether a rule runs through most of the interval."""
+    """Return for each position and interval whether a rule covers most of the interval."""
     drawn = np.zeros((len(places), len(along) - 1), dtype=bool)
     starts, ends = np.array(along[:-1]), np.array(along[1:])
     for rule in rules:
@@ -251,7 +251,7 @@ def _drawn_between(places: Sequence[float], along: Sequence[float], rules: Seque
 
 
 def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
-    """A row that holds several lines in every filled cell, level with each other, is several rows without rules."""
+    """Split a row into several if all filled cells have the same number of aligned lines."""
     lines = [[_words_of(row) for row in rows_of(segments_of(cell))] for cell in cells]
     count = max(map(len, lines))
     full = [cell for cell in lines if len(cell) == count]
@@ -268,8 +268,8 @@ def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
 
 
 def _split_columns(rows: Sequence[tuple[int, list[list[Word]]]]) -> list[tuple[int, list[list[Word]]]]:
-    """Columns that hold several aligned values in nearly every row are several columns without rules."""
-    split: list[list[list[Word]]] = []  # columns, their cells, the words of these
+    """Split columns that have several aligned values in nearly every row."""
+    split: list[list[list[Word]]] = []  # columns of cells of words
     for cells in zip(*(row for _, row in rows), strict=True):
         inner = [cells_of_row([Segment(cell, 0)]) if cell else [] for cell in cells]
         counts = Counter(len(row) for row in inner)
@@ -279,7 +279,7 @@ def _split_columns(rows: Sequence[tuple[int, list[list[Word]]]]) -> list[tuple[i
             split += [list(column) for column in zip(*(placed(row, spans) for row in inner), strict=True)]
         else:
             split.append(list(cells))
-    return [(number, [column[place] for column in split]) for place, (number, _) in enumerate(rows)]
+    return [(number, [column[index] for column in split]) for index, (number, _) in enumerate(rows)]
 
 
 def _words_of(row: Sequence[Segment]) -> list[Word]:
@@ -287,7 +287,7 @@ def _words_of(row: Sequence[Segment]) -> list[Word]:
 
 
 def _stacked(words: Sequence[Word], rules: Sequence[Rule]) -> Iterator[Table]:
-    """Rules of the same width one above the other, with rows of aligned cells between them."""
+    """Yield tables between horizontal rules of the same width."""
     stacks: list[list[Rule]] = []
     for rule in sorted(rules):
         if rule.end - rule.start < 60:

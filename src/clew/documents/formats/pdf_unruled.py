@@ -1,4 +1,4 @@
-"""Tables without rules: rows of short cells that stand in the same columns."""
+"""Detect tables without rules: rows of short cells in the same columns."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from clew.documents.formats.pdf_lines import MARKER, Segment, Table, box_around,
 from clew.documents.formats.pdf_page import Box, Word
 
 LEADERS = (". . .", "....", "……", "_____")
-"""Dots from an entry to its page number."""
+"""Dots between an entry and its page number."""
 NUMERIC = re.compile(r"[-+±~<>≤≥$€£]?\s?\d[\d.,:/%\s×x^*±()-]*[%a-zA-Zµ°]{0,4}|[-–—.*†✓✗]|n/?a|N/?A|yes|no|Yes|No")
-"""A number with its unit, a tick, or the absence of a value."""
+"""A number with its unit, a tick, or a mark for a missing value."""
 LONGEST_CELL = 12
-"""Words above which a cell is prose."""
+"""Maximum length of a cell, in words. Longer cells are prose."""
 
 Cell = tuple[float, float, list[Word]]
 
 
 def cell_text(words: Sequence[Word]) -> str:
-    """The words of a cell, line by line; words divided at the end of a line made whole."""
+    """Join the words of a cell line by line, and join words divided at line ends."""
     text = ""
     for row in rows_of(segments_of(words)):
         line = " ".join(word.text for segment in row for word in segment.words)
@@ -31,7 +31,7 @@ def cell_text(words: Sequence[Word]) -> str:
 
 
 def cells_of_row(row: Sequence[Segment]) -> list[Cell]:
-    """The words of a row grouped where the gaps between them are wider than spaces."""
+    """Group the words of a row into cells at gaps wider than spaces."""
     cells: list[Cell] = []
     for word in (word for segment in row for word in segment.words):
         if cells and word.x0 - cells[-1][1] <= max(0.9 * word.font.size, 6.0):
@@ -44,12 +44,12 @@ def cells_of_row(row: Sequence[Segment]) -> list[Cell]:
 
 
 def has_leaders(text: str) -> bool:
-    """Whether a row of dots runs through it."""
+    """Return whether a text contains a row of dots."""
     return any(dots in text for dots in LEADERS)
 
 
 def rows_and_tables(rows: Sequence[list[Segment]]) -> Iterator[list[Segment] | Table]:
-    """The rows of a column of text, with every run of rows that is a table replaced by it."""
+    """Yield the rows of a text column, with each run of rows that forms a table replaced by that table."""
     run: list[list[Segment]] = []
     cells: list[list[Cell]] = []
     for row in rows:
@@ -91,20 +91,20 @@ def _close(above: Sequence[Segment], below: Sequence[Segment]) -> bool:
 
 
 def _aligned(run: Sequence[Sequence[Cell]], row: Sequence[Cell]) -> bool:
-    """At least two cells share a left edge, a right edge or a middle with a column above."""
+    """Return whether at least two cells share a left edge, right edge or middle with a column above."""
     columns = [cell for above in run[-3:] for cell in above]
 
-    def stands_in_column(cell: Cell) -> bool:
+    def is_in_column(cell: Cell) -> bool:
         return any(
             min(abs(cell[0] - x0), abs(cell[1] - x1), abs(cell[0] + cell[1] - x0 - x1) / 2) < 4.0
             for x0, x1, _ in columns
         )
 
-    return sum(map(stands_in_column, row)) >= 2
+    return sum(map(is_in_column, row)) >= 2
 
 
 def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | None:
-    """Rows as a table where their cells fall into columns; without rules it must also look like one."""
+    """Build a table from rows whose cells fall into columns. Without rules it must also look like a table."""
     cells = [cells_of_row(row) for row in rows]
     if len(rows) < 2 or sum(1 for row in cells if len(row) > 1) < 2:
         return None
@@ -123,7 +123,7 @@ def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | 
 
 
 def columns_of(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
-    """Spans of the page's width that cells cover; what few cells bridge is still a gap."""
+    """Return the horizontal spans that cells cover. A gap may be bridged by one cell in eight rows."""
     edges = sorted([(x0 + 0.5, 1) for x0, _, _ in cells] + [(x1 - 0.5, -1) for _, x1, _ in cells])
     columns: list[tuple[float, float]] = []
     depth, start = 0, 0.0
@@ -138,7 +138,7 @@ def columns_of(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
 
 
 def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[list[Word]]:
-    """The words of each column; a cell belongs to the column it overlaps most."""
+    """Assign each cell to the column it overlaps most. Return the words of each column."""
     found: list[list[Word]] = [[] for _ in columns]
     for x0, x1, words in row:
         overlaps = [min(x1, right) - max(x0, left) for left, right in columns]
@@ -147,20 +147,20 @@ def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[
 
 
 def _unwrapped(grid: Sequence[list[list[Word]]], boxes: Sequence[Box]) -> tuple[list[list[list[Word]]], list[Box]]:
-    """Lines that only continue cells of the row above are put into it: close below it, and without a first cell."""
+    """Merge lines that continue cells of the row above: close to it, and without a first cell."""
     gaps = [below.top - above.top for above, below in pairwise(boxes)]
     usual = median(gaps) if gaps else 0.0
     rows: list[list[list[Word]]] = [list(grid[0])]
-    kept = [boxes[0]]
+    merged = [boxes[0]]
     for row, box, gap in zip(grid[1:], boxes[1:], gaps, strict=True):
         continues = not row[0] and all(above for cell, above in zip(row, rows[-1], strict=True) if cell)
         if continues and gap <= usual + 1 and len(rows) > 1 and not _mostly_numeric(row):
             rows[-1] = [above + cell for above, cell in zip(rows[-1], row, strict=True)]
-            kept[-1] = Box(kept[-1].x0, kept[-1].top, max(kept[-1].x1, box.x1), box.bottom)
+            merged[-1] = Box(merged[-1].x0, merged[-1].top, max(merged[-1].x1, box.x1), box.bottom)
         else:
             rows.append(list(row))
-            kept.append(box)
-    return rows, kept
+            merged.append(box)
+    return rows, merged
 
 
 def _mostly_numeric(row: Sequence[Sequence[Word]]) -> bool:
@@ -169,10 +169,10 @@ def _mostly_numeric(row: Sequence[Sequence[Word]]) -> bool:
 
 
 def is_contents(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether numbered entries end in page numbers that grow."""
+    """Return whether numbered entries end in increasing page numbers."""
     pages = [int(row[-1]) for row in rows if row[-1].isdecimal()]
     numbered = [number for row in rows if (number := re.match(r"(\d+(\.\d+)*|[A-Z])\.?(\s|$)", " ".join(row).strip()))]
-    grows = all(one <= other for one, other in pairwise(pages))
+    grows = all(page <= following for page, following in pairwise(pages))
     return grows and len(pages) > 0.6 * len(rows) and len(numbered) > 0.5 * len(rows)
 
 
@@ -185,7 +185,7 @@ def _looks_ruled(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _looks_like_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Short cells, most of them filled, values in some column; neither a list nor the names above a paper."""
+    """Return whether cells look like a table: short, mostly filled, with values, not a list or a paper's authors."""
     filled = [cell for row in rows for cell in row if cell]
     if len(filled) < 0.6 * len(rows) * len(rows[0]) or median(len(cell.split()) for cell in filled) > 4:
         return False

@@ -1,7 +1,7 @@
-"""The words, rules and pictures of a page of pdfium, words with their boxes and fonts. The caller holds PDFIUM.
+"""Read the words, rules and images of a page with pdfium. The caller must lock PDFIUM.
 
-A call through ctypes costs about a microsecond, so boxes are fetched for the first and the last letter of each word
-only, and fonts once for each object of text.
+A call through ctypes takes about a microsecond. So boxes are fetched only for the first and last letter of each word,
+and fonts once per text object.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import pypdfium2.raw as raw
 
 from clew.documents.formats.pdf_page import Box, Font, Sheet, View, Word
 
-MOST_CHARACTERS = 100_000
-"""Characters read of one page; a printed page has about 3,000."""
+MAX_CHARACTERS = 100_000
+"""Maximum number of characters of a page. A printed page has about 3,000."""
 MONOSPACED = re.compile(
     r"mono|courier|typewriter|consol|menlo|cmtt|sftt|cmsltt|cmitt|ectt|\btt\b|nimbusmon|inconsol|terminal", re.I
 )
@@ -32,9 +32,9 @@ PLAIN = str.maketrans(
     | dict.fromkeys("\uf0b7\uf0a7\uf0d8\uf0fc\uf076\uf02d", "•")
     | {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\ufffe": "-", "\x02": "-"}
 )
-"""Ligatures and line-end hyphens as letters; symbols that only their own font can show are left out."""
+"""Replaces ligatures and line-end hyphens by letters, and removes symbols of private fonts."""
 SWAPPED = {0x100 * code: chr(code) for code in (*range(0x41, 0x5B), *range(0x61, 0x7B))} | {0xCF00: "fi", 0xD200: "fl"}
-"""Letters of ligatures as pdfium gives them for some fonts: bytes swapped, the last two of "ffi" even added up."""
+"""Letters of ligatures that pdfium returns for some fonts with swapped bytes."""
 ACCENT = re.compile(r"([¨ˇ˚])([^\W\d_])|(?<=\w)(´)([aeiouAEIOU])")
 ACCENTS = {"¨": "\u0308", "ˇ": "\u030c", "˚": "\u030a", "´": "\u0301"}
 """Accents that TeX prints before their letter."""
@@ -44,7 +44,7 @@ POINTER = ctypes.c_void_p
 
 
 def direct(function: Any, result: Any, *arguments: Any) -> Any:
-    """The same function of the library without the checks of pypdfium2, which cost as much as the call."""
+    """Return a library function without the checks of pypdfium2, which take as long as the call."""
     return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, POINTER).value or 0)
 
 
@@ -53,15 +53,15 @@ _text_object = direct(raw.FPDFText_GetTextObject, POINTER, POINTER, ctypes.c_int
 
 
 def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> Sheet:
-    """The words and rules of a page; `one_width` collects the document's fonts whose letters are all as wide.
+    """Read the words and rules of a page. Add the document's monospaced fonts to `one_width`.
 
-    The caller holds PDFIUM.
+    The caller must lock PDFIUM.
     """
     view = _view(page)
     text_page = page.get_textpage()
     try:
         count = text_page.count_chars()
-        words = _words(text_page.raw, min(count, MOST_CHARACTERS), view)
+        words = _words(text_page.raw, min(count, MAX_CHARACTERS), view)
         words = with_monospaced(words, one_width)
     finally:
         text_page.close()
@@ -73,7 +73,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
         covered = sum((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())  # scans may be strips
     if boxes:
         rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
-    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MOST_CHARACTERS)
+    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MAX_CHARACTERS)
 
 
 def _view(page: pdfium.PdfPage) -> View:
@@ -94,8 +94,8 @@ def _words(text_page: Any, count: int, view: View) -> list[Word]:
     ends = np.array(spans) - [0, 1]
     corners = (ctypes.c_float * (4 * ends.size))()
     address = ctypes.addressof(corners)
-    for place, character in enumerate(ends.ravel().tolist()):
-        _loose_box(handle, character, address + 16 * place)
+    for index, character in enumerate(ends.ravel().tolist()):
+        _loose_box(handle, character, address + 16 * index)
     firsts_lasts = view.boxes(np.ctypeslib.as_array(corners).reshape(-1, 4))  # left, top, right, bottom
     first, last = firsts_lasts[0::2], firsts_lasts[1::2]
     boxes = np.column_stack([np.minimum(first, last)[:, :2], np.maximum(first, last)[:, 2:]]).tolist()
@@ -115,7 +115,7 @@ def _words(text_page: Any, count: int, view: View) -> list[Word]:
 
 
 def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
-    """Words in fonts whose letters all have the same width marked so, whatever the font is called."""
+    """Mark words in fonts whose letters all have the same width as monospaced."""
     widths: dict[str, dict[str, float]] = defaultdict(dict)
     for word in words:
         if not word.font.mono and not word.font.sideways and len(word.text) > 2:
@@ -125,7 +125,7 @@ def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
         if len(found) < 6 or max(found.values()) - min(found.values()) > 0.03 * max(found.values()):
             continue
         letters = set("".join(found).lower())
-        if not letters.isdisjoint("il") and not letters.isdisjoint("mw"):  # digits are as wide in most fonts
+        if not letters.isdisjoint("il") and not letters.isdisjoint("mw"):  # digits have the same width in most fonts
             one_width.add(name)
     if one_width.isdisjoint(widths):
         return words
@@ -134,7 +134,7 @@ def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
 
 
 def mended(word: str) -> str:
-    """A word with its ligatures ("o昀昀er") and its accents ("Gr¨un") put right."""
+    """Repair the ligatures ("o昀昀er") and accents ("Gr¨un") of a word."""
     others = [ord(letter) for letter in word if not letter.isascii()]
     if all(code in SWAPPED for code in others) and re.search(r"[a-z]", word):
         return word.translate(SWAPPED)
@@ -148,42 +148,42 @@ def _accented(found: re.Match[str]) -> str:
 
 
 def _characters(text_page: Any, count: int) -> str:
-    """One letter for each place of the text page, in pdfium's order."""
+    """Return one character per index of the text page, in pdfium's order."""
     buffer = ctypes.create_string_buffer(2 * count + 2)
     written = raw.FPDFText_GetText(text_page, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)))
     text = buffer.raw[: 2 * max(written - 1, 0)].decode("utf-16-le", "replace")
     if len(text) == count:
         return text
-    codes = (raw.FPDFText_GetUnicode(text_page, place) for place in range(count))  # letters beyond 16 bits
+    codes = (raw.FPDFText_GetUnicode(text_page, index) for index in range(count))  # characters beyond 16 bits
     return "".join(chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else " " for code in codes)
 
 
-def _font(text_page: Any, place: int, view: View) -> Font:
+def _font(text_page: Any, index: int, view: View) -> Font:
     matrix = raw.FS_MATRIX()
-    size = raw.FPDFText_GetFontSize(text_page, place)
+    size = raw.FPDFText_GetFontSize(text_page, index)
     sideways = False
-    if raw.FPDFText_GetMatrix(text_page, place, matrix):
+    if raw.FPDFText_GetMatrix(text_page, index, matrix):
         size *= math.hypot(matrix.c, matrix.d) or 1.0
         along, across = (matrix.a, matrix.b) if view.quarter_turns % 2 == 0 else (matrix.b, matrix.a)
         sideways = abs(across) > 0.3 * abs(along)
     flags = ctypes.c_int()
     name = ctypes.create_string_buffer(256)
-    raw.FPDFText_GetFontInfo(text_page, place, name, 256, flags)
-    called = name.value.decode("utf-8", "replace").partition("+")
-    called_plain = called[2] or called[0]
-    bold = bool(BOLD.search(called_plain))  # the weight that pdfium gives is a guess from the stems
-    mono = bool(MONOSPACED.search(called_plain)) or bool(flags.value & 1)
-    return Font(called_plain, round(size, 1), bold, mono, sideways)
+    raw.FPDFText_GetFontInfo(text_page, index, name, 256, flags)
+    prefix, _, plain = name.value.decode("utf-8", "replace").partition("+")
+    plain = plain or prefix
+    bold = bool(BOLD.search(plain))  # pdfium only guesses the weight from the stems
+    mono = bool(MONOSPACED.search(plain)) or bool(flags.value & 1)
+    return Font(plain, round(size, 1), bold, mono, sideways)
 
 
-MOST_OBJECTS = 20_000
-"""Drawn objects looked at on one page; drawings and maps have more, tables do not."""
+MAX_OBJECTS = 20_000
+"""Maximum number of drawn objects of a page. Drawings and maps have more, tables do not."""
 THIN = 3.0
-"""Points below which a drawn rectangle is a rule."""
+"""Maximum thickness of a rule, in points."""
 SMALL = 12.0
-"""Points below which a drawn shape is a mark in a figure, not the frame of a cell."""
-MOST_SIDES = 60
-"""Sides above which a path is a curve or a drawing."""
+"""Maximum size of a mark in a figure, in points. Larger shapes may frame a cell."""
+MAX_SIDES = 60
+"""Maximum number of sides of a path. Paths with more sides are curves or drawings."""
 
 _object_type = direct(raw.FPDFPageObj_GetType, ctypes.c_int, POINTER)
 _object_bounds = direct(raw.FPDFPageObj_GetBounds, ctypes.c_int, POINTER, *[POINTER] * 4)
@@ -192,7 +192,7 @@ _Point = tuple[float, float]
 
 
 def read_drawn(page: pdfium.PdfPage) -> tuple[list[list[float]], list[list[float]]]:
-    """Rules (thin boxes, the sides of rectangles, straight strokes) and pictures: left, top, right, bottom each."""
+    """Return rules (thin boxes, sides of rectangles, straight strokes) and images, each as left, top, right, bottom."""
     rules: list[list[float]] = []
     pictures: list[list[float]] = []
     edges = [ctypes.c_float() for _ in range(4)]
@@ -200,7 +200,7 @@ def read_drawn(page: pdfium.PdfPage) -> tuple[list[list[float]], list[list[float
     seen = 0
     for item, matrix in _objects(page):
         seen += 1
-        if seen > MOST_OBJECTS:
+        if seen > MAX_OBJECTS:
             return [], pictures
         kind = _object_type(item)
         if kind not in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_IMAGE) or not _object_bounds(item, *pointers):
@@ -220,39 +220,39 @@ def read_drawn(page: pdfium.PdfPage) -> tuple[list[list[float]], list[list[float
 
 
 def _objects(page: pdfium.PdfPage) -> Iterator[tuple[Any, Any]]:
-    """The objects of the page and those in its forms, with the matrix of the form."""
-    for place in range(min(raw.FPDFPage_CountObjects(page.raw), MOST_OBJECTS)):
-        item = raw.FPDFPage_GetObject(page.raw, place)
+    """Yield the objects of the page and of its forms, with the matrix of the form."""
+    for index in range(min(raw.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
+        item = raw.FPDFPage_GetObject(page.raw, index)
         if _object_type(item) == raw.FPDF_PAGEOBJ_FORM:
             matrix = raw.FS_MATRIX()
             raw.FPDFPageObj_GetMatrix(item, matrix)
-            for inner in range(min(raw.FPDFFormObj_CountObjects(item), MOST_OBJECTS)):
+            for inner in range(min(raw.FPDFFormObj_CountObjects(item), MAX_OBJECTS)):
                 yield raw.FPDFFormObj_GetObject(item, inner), matrix
         else:
             yield item, None
 
 
 def _strokes(path: Any, matrix: Any) -> Iterator[list[float]]:
-    """The straight sides of a path that run along the page."""
+    """Yield the horizontal and vertical sides of a path."""
     count = raw.FPDFPath_CountSegments(path)
-    if count > MOST_SIDES:
+    if count > MAX_SIDES:
         return
     own = raw.FS_MATRIX()
     raw.FPDFPageObj_GetMatrix(path, own)
     x, y = ctypes.c_float(), ctypes.c_float()
     before: _Point | None = None
-    begun: _Point | None = None
-    for place in range(count):
-        segment = raw.FPDFPath_GetPathSegment(path, place)
+    first: _Point | None = None
+    for index in range(count):
+        segment = raw.FPDFPath_GetPathSegment(path, index)
         raw.FPDFPathSegment_GetPoint(segment, x, y)
         here = _point(own, x.value, y.value)
         here = here if matrix is None else _point(matrix, *here)
         kind = raw.FPDFPathSegment_GetType(segment)
         if kind == raw.FPDF_SEGMENT_MOVETO:
-            begun = here
+            first = here
         sides: list[tuple[_Point | None, _Point | None]] = [(before, here)] if kind == raw.FPDF_SEGMENT_LINETO else []
         if raw.FPDFPathSegment_GetClose(segment):
-            sides.append((here, begun))
+            sides.append((here, first))
         for start, end in sides:
             if start and end and min(abs(start[0] - end[0]), abs(start[1] - end[1])) < 0.5:
                 yield [min(start[0], end[0]), max(start[1], end[1]), max(start[0], end[0]), min(start[1], end[1])]

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs and list items as they stand, headings guessed with care; spans count its characters."""
+"""Plain text reader: paragraphs, list items and cautiously guessed headings. Spans count characters of the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.documents.formats.text_file import Found, Lines, read_text
 
 UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
 TOP_MARKS = "=*#"
-"""Underlines of the highest level."""
+"""Underline characters of the highest level."""
 CAPITALS = re.compile(r"(?=.*[A-Z]{4}|.*[A-Z]{2}.* [A-Z]{2})[A-Z][^a-z]*[^a-z.,;:!](?:\w\b)?(?:\s*:)?$")
 NUMBERED = re.compile(
     r"(?:(?:Chapter|Section|Part|Appendix)\s+)?((?:\d{1,2}\.)*\d{1,2}|[A-Z])[.)]?(?::|\s)\s*([A-Z][^.;]*[^.;,:])$"
@@ -32,11 +32,11 @@ LONGEST_HEADING = 90
 
 
 def read_plain_text(file: Path) -> Extracted:
-    """Form feeds part pages; the title is a heading that opens the text."""
+    """Read a text file. Form feeds separate pages. The title is a heading at the start."""
     text = read_text(file)
     lines = Lines(text.replace("\f", "\n"))
     found = Found(lines, page=1 if "\f" in text else None)
-    breaks = [place for place, mark in enumerate(text) if mark == "\f"] if "\f" in text else []
+    breaks = [offset for offset, mark in enumerate(text) if mark == "\f"] if "\f" in text else []
     passed, row = 0, 0
     while row < len(lines):
         while passed < len(breaks) and breaks[passed] < lines.start(row):
@@ -50,14 +50,14 @@ def read_plain_text(file: Path) -> Extracted:
 
 
 def _take(found: Found, lines: Lines, row: int, page_end: int) -> int:
-    """The heading, item or paragraph that begins on a line; returns the line after it."""
+    """Read the heading, item or paragraph that starts on a line. Return the line after it."""
     if lines.is_blank(row) or UNDERLINE.match(lines[row]):
         return row + 1
-    stands_free = lines.is_blank(row - 1) or (row > 0 and bool(UNDERLINE.match(lines[row - 1])))
-    if stands_free and (level := _underlined(lines, row)):
+    is_separate = lines.is_blank(row - 1) or (row > 0 and bool(UNDERLINE.match(lines[row - 1])))
+    if is_separate and (level := _underlined(lines, row)):
         found.heading(row, level)
         return row + 2
-    if stands_free and (level := _level(lines, row)):
+    if is_separate and (level := _level(lines, row)):
         found.heading(row, level)
         return row + 1
     last = row + 1
@@ -68,7 +68,7 @@ def _take(found: Found, lines: Lines, row: int, page_end: int) -> int:
 
 
 def _underlined(lines: Lines, row: int) -> int:
-    """The level of a line with a line of marks below that is about as long; 0 for any other."""
+    """Return the level of a line with an underline of about the same length, or 0."""
     title = lines[row].strip()
     if row + 1 >= len(lines) or not (mark := UNDERLINE.match(lines[row + 1])) or len(title) > LONGEST_HEADING:
         return 0
@@ -78,7 +78,7 @@ def _underlined(lines: Lines, row: int) -> int:
 
 
 def _level(lines: Lines, row: int) -> int:
-    """The level of a line that is a heading by its form alone; 0 where that is not sure."""
+    """Return the level of a line that is clearly a heading by its form, or 0."""
     line = lines[row].strip()
     if len(line) > LONGEST_HEADING or lines.indent(row) > 4 or COLUMNS.search(line):
         return 0
@@ -98,7 +98,7 @@ def _level(lines: Lines, row: int) -> int:
 
 
 def _next_is_item(lines: Lines, row: int, number: str) -> bool:
-    """Whether the next text is one more numbered line, but no subsection: then both are items of a list."""
+    """Return whether the next text is another numbered line but not a subsection. Then both are list items."""
     while row < len(lines) and lines.is_blank(row):
         row += 1
     following = NUMBERED.match(lines[row].strip()) if row < len(lines) else None

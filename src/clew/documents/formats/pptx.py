@@ -1,4 +1,4 @@
-"""PPTX: a slide is a page, its title a heading; text, tables, diagrams and notes follow."""
+"""PPTX reader: a slide is a page, and its title a heading. Text, tables, diagrams and notes follow."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEFT_OUT = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 
 def read_pptx(file: Path) -> Extracted:
-    """Raises SourceError for a damaged or encrypted file."""
+    """Read a PPTX file. Raise SourceError if it is damaged or encrypted."""
     builder = TextBuilder(page=0)
     with unpacked(file, "PPTX") as package:
         main = package.main_part("ppt/presentation.xml")
@@ -30,8 +30,8 @@ def read_pptx(file: Path) -> Extracted:
                 _add_slide(builder, package, name)
         title = package.core_title()
     if not builder.blocks:
-        raise SourceError("the PPTX holds no text", file=file)
-    opening = next((builder.text()[one.start : one.end] for one in builder.blocks if one.kind == "heading"), "")
+        raise SourceError("the PPTX contains no text", file=file)
+    opening = next((builder.text()[b.start : b.end] for b in builder.blocks if b.kind == "heading"), "")
     return builder.extracted(title, opening)
 
 
@@ -63,7 +63,7 @@ def _add_slide(builder: TextBuilder, package: Package, name: str) -> None:
 
 
 def _shapes(parent: Element) -> Iterator[Element]:
-    """Shapes with text and frames with tables, in order, groups opened."""
+    """Yield shapes with text and frames with tables in order, including grouped shapes."""
     for child in parent:
         if child.tag in {"sp", "graphicFrame"}:
             yield child

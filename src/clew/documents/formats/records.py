@@ -1,6 +1,6 @@
-"""Files of records: separated values, whatever separates them, and JSON.
+"""Readers for separated values with any delimiter, and for JSON.
 
-JSON that is a list of flat records is a table, everything else lines of key path and value.
+A JSON list of flat records becomes a table. Other JSON becomes lines of key path and value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST_CELL = 10_000_000
 
 
 def read_separated(file: Path) -> Extracted:
-    """The header is the first row that is as wide as most; what stands alone above it is the caption."""
+    """Read a table. The header is the first row with several cells. Rows above it become the caption."""
     text = read_text(file)
     lines = [line for line in text[:100_000].splitlines()[: 4 * SAMPLE] if line.strip()]
     delimiter = "\t" if file.suffix.lower() == ".tsv" else _delimiter(lines[-SAMPLE:])
@@ -39,14 +39,14 @@ def read_separated(file: Path) -> Extracted:
         raise SourceError("the table is empty", file=file)
     width = Counter(map(len, rows[: 10 * SAMPLE])).most_common(1)[0][0]
     filled = [sum(bool(cell.strip()) for cell in row) for row in rows[:SAMPLE]]
-    first = next((place for place, count in enumerate(filled) if count > 1), 0) if width > 1 else 0
+    first = next((index for index, count in enumerate(filled) if count > 1), 0) if width > 1 else 0
     builder = TextBuilder()
     builder.table(rows[first:], ". ".join(" ".join(row).strip() for row in rows[:first]))
     return builder.extracted()
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The one that cuts the lines into the same number of cells, the more cells the better."""
+    """Return the delimiter that splits all lines into the same number of cells. Prefer more cells."""
 
     def quality(delimiter: str) -> tuple[bool, int]:
         try:
@@ -59,40 +59,40 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def read_json(file: Path) -> Extracted:
-    """Raises SourceError for what is no JSON, with the line where it ends to be."""
+    """Read a JSON file. Raise SourceError with the line of a syntax error."""
     try:
         content = parse_json(read_text(file))
     except json.JSONDecodeError as error:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
     except (RecursionError, ValueError) as error:
-        raise SourceError("the JSON nests too deep or holds a number too long", file=file) from error
+        raise SourceError("the JSON is nested too deeply or contains a number that is too long", file=file) from error
     builder = TextBuilder()
     _add(builder, content, ())
     if not builder.blocks:
-        raise SourceError("the JSON holds no values", file=file)
+        raise SourceError("the JSON contains no values", file=file)
     title = content.get("title", content.get("name")) if isinstance(content, dict) else ""
     return builder.extracted(title if isinstance(title, str) else "")
 
 
 def _add(builder: TextBuilder, value: Any, path: tuple[str, ...]) -> None:
-    """A table, or the entries of an object under their key, or lines."""
+    """Add a table, the entries of an object under their keys, or lines."""
     if _is_table(value):
         columns = list(dict.fromkeys(name for record in value for name in record))
         spend(len(columns) * len(value))
         rows = [[_written(record.get(name)) for name in columns] for record in value]
         builder.table([columns, *rows], ".".join(path))
-    elif isinstance(value, dict) and any(_is_table(one) for one in value.values()):
-        for name, one in value.items():
-            _add(builder, one, (*path, name))
+    elif isinstance(value, dict) and any(map(_is_table, value.values())):
+        for name, item in value.items():
+            _add(builder, item, (*path, name))
     else:
         entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        for name, one in entries or [("", value)]:
+        for name, item in entries or [("", value)]:
             start = (*path, str(name)) if entries else path
-            builder.preformatted("\n".join(_lines(one, start)))
+            builder.preformatted("\n".join(_lines(item, start)))
 
 
 def _is_table(value: Any) -> bool:
-    """Whether a value is a list of records without records or lists inside."""
+    """Return whether a value is a list of records without nested records or lists."""
     return (
         isinstance(value, list)
         and len(value) > 0
@@ -105,11 +105,11 @@ def _is_table(value: Any) -> bool:
 
 def _lines(value: Any, path: tuple[str, ...]) -> Iterator[str]:
     if isinstance(value, dict):
-        for name, one in value.items():
-            yield from _lines(one, (*path, name))
-    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
-        for place, one in enumerate(value):
-            yield from _lines(one, (*path, str(place)))
+        for name, item in value.items():
+            yield from _lines(item, (*path, name))
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for index, item in enumerate(value):
+            yield from _lines(item, (*path, str(index)))
     else:
         text = ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
         if text:

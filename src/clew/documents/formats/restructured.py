@@ -1,4 +1,4 @@
-"""reStructuredText: sections by the style of their underlines, lists, literal blocks, tables, directives' content."""
+"""reStructuredText reader: sections by underline style, lists, literal blocks, tables, contents of directives."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ contents toctree image include raw highlight index meta sectnum default-role rol
 footer class container currentmodule module py:module automodule autoclass autofunction graphviz
 """
 LEFT_OUT = frozenset(SILENT.split())
-"""Directives that show nothing, or nothing that is text."""
+"""Directives that show no text."""
 
 LITERAL = frozenset({"code-block", "code", "sourcecode", "math", "parsed-literal", "literalinclude", "productionlist"})
-"""Directives whose content stands as it is."""
+"""Directives with verbatim content."""
 NOT_SHOWN = LITERAL | {"figure", "only", "versionadded", "versionchanged", "deprecated"}
 """Directives whose argument is a language, a file, a version or a condition."""
 
 
 def read_restructured(file: Path) -> Extracted:
-    """Spans count characters of the file; the title is the first heading."""
+    """Read an RST file. Spans count characters of the file. The title is the first heading."""
     lines = Lines(read_text(file))
     scan = _Scan(lines)
     row = 0
@@ -43,7 +43,7 @@ def read_restructured(file: Path) -> Extracted:
 
 
 class _Scan:
-    """One walk over the lines; every step takes some of them."""
+    """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:
         self.found = Found(lines)
@@ -52,7 +52,7 @@ class _Scan:
         self._caption = ""
 
     def take(self, row: int) -> int:
-        """The block that begins on a line; returns the line after it."""
+        """Read the block that starts on a line. Return the line after it."""
         lines = self._lines
         line = lines[row]
         if not line.strip():
@@ -67,19 +67,19 @@ class _Scan:
             return row + 1
         if directive := DIRECTIVE.match(line):
             return self._take_directive(row, directive.group(1).lower(), directive.group(2) or "")
-        if line.lstrip().startswith(".. ") or line.strip() == "..":  # a comment, a footnote or a link's target
+        if line.lstrip().startswith(".. ") or line.strip() == "..":  # a comment, a footnote or a link target
             if re.match(r"\s*\.\. \[", line):
                 self.found.paragraph(row, self._body_end(row))
             return self._body_end(row)
         return self._take_paragraph(row)
 
     def _take_section(self, row: int) -> int | None:
-        """A title with a line of marks below it, and perhaps one above."""
+        """Read a title with a line of marks below it, and maybe another above."""
         lines = self._lines
         over = ADORNMENT.match(lines[row])
         title = row + 1 if over else row
         if title + 1 >= len(lines) or lines.is_blank(title):
-            return row + 1 if over and len(lines[row].strip()) > 3 else None  # a line across the page
+            return row + 1 if over and len(lines[row].strip()) > 3 else None  # a horizontal rule
         under = ADORNMENT.match(lines[title + 1])
         text = lines[title].strip()
         if not under or (not over and lines[title][:1].isspace()) or not re.search(r"\w", text):
@@ -96,21 +96,21 @@ class _Scan:
     def _take_paragraph(self, first: int) -> int:
         lines = self._lines
         row = first + 1
-        while not lines.is_blank(row) and not ITEM.match(lines[row]) and not self._begins_other(row):
+        while not lines.is_blank(row) and not ITEM.match(lines[row]) and not self._starts_other(row):
             row += 1
         self.found.paragraph(first, row)
         if lines.whole(row - 1).rstrip().endswith("::"):
             return self._take_literal(row, lines.indent(first))
         return row
 
-    def _begins_other(self, row: int) -> bool:
+    def _starts_other(self, row: int) -> bool:
         line = self._lines[row]
         if DIRECTIVE.match(line) or GRID_RULE.match(line):
             return True
         return row + 1 < len(self._lines) and bool(ADORNMENT.match(self._lines[row + 1])) and not line[:1].isspace()
 
     def _take_literal(self, row: int, indent: int) -> int:
-        """Everything that is moved in further, as it stands."""
+        """Add everything indented further as one verbatim paragraph."""
         lines = self._lines
         last = row
         while last < len(lines) and (lines.is_blank(last) or lines.indent(last) > indent):
@@ -120,7 +120,7 @@ class _Scan:
         return last
 
     def _body_end(self, row: int) -> int:
-        """The line after all that belongs to a directive or a comment."""
+        """Return the line after the body of a directive or a comment."""
         lines = self._lines
         indent, last = lines.indent(row), row + 1
         while last < len(lines) and (lines.is_blank(last) or lines.indent(last) > indent):
@@ -137,10 +137,8 @@ class _Scan:
             return end
         if name in {"list-table", "csv-table"}:
             rows = _csv_rows(lines, body, end) if name == "csv-table" else _list_rows(lines, body, end)
-            header = [
-                lines[place].partition(":header:")[2] for place in range(row + 1, body) if ":header:" in lines[place]
-            ]
-            rows = [*(next(csv.reader([one], skipinitialspace=True), []) for one in header), *rows]
+            header = [lines[n].partition(":header:")[2] for n in range(row + 1, body) if ":header:" in lines[n]]
+            rows = [*(next(csv.reader([line], skipinitialspace=True), []) for line in header), *rows]
             self.found.table(body, end, cells_of(rows, argument))
             return end
         if name == "table":
@@ -151,11 +149,11 @@ class _Scan:
         if name in LITERAL:
             self.found.paragraph(body, end)
             return end
-        return body  # what is inside is read as text
+        return body  # read the body as text
 
     def _take_table(self, row: int, end: int, read: Callable[[list[str]], list[list[str]]]) -> int:
         caption, self._caption = self._caption, ""
-        rows = read([self._lines.whole(place).strip() for place in range(row, end)])
+        rows = read([self._lines.whole(number).strip() for number in range(row, end)])
         self.found.table(row, end, cells_of(rows, caption))
         return end
 
@@ -165,7 +163,7 @@ class _Scan:
         return row
 
     def _simple_end(self, row: int) -> int:
-        """After the rule that closes the table: the second one before a blank line, or else the last of the text."""
+        """Return the line after the closing rule: the second rule before a blank line, or else the end of the text."""
         rules, last = 0, row
         while last < len(self._lines):
             if SIMPLE_RULE.match(self._lines[last]):
@@ -179,7 +177,7 @@ class _Scan:
 
 
 def _grid_cells(lines: list[str]) -> list[list[str]]:
-    """The rows between the rules; the lines of a cell are joined."""
+    """Return the rows between the rules, with the lines of a cell joined."""
     rows: list[list[str]] = []
     fresh = True
     for line in lines:
@@ -196,7 +194,7 @@ def _grid_cells(lines: list[str]) -> list[list[str]]:
 
 
 def _simple_cells(lines: list[str]) -> list[list[str]]:
-    """Columns where the rule has its runs; a line with nothing in the first column goes on with the row above."""
+    """Split at the columns of the rule. A line with an empty first column continues the row above."""
     starts = [run.start() for run in COLUMN.finditer(lines[0])]
     rows: list[list[str]] = []
     for line in lines[1:]:

@@ -1,4 +1,4 @@
-"""A text file whatever its encoding, its lines, and the blocks found in them; spans count characters of the text."""
+"""Text files in any encoding, their lines, and the blocks in them. Spans count characters of the text."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ DECLARED = re.compile(rb"""(?:charset|encoding)\s*=\s*["']?([\w.:-]{3,20})""", r
 
 
 def read_text(file: Path) -> str:
-    """The file's text with Unix line ends; a file with zero bytes in it is no text."""
+    """Read a text with Unix line ends. Raise SourceError if the file contains zero bytes."""
     content = file.read_bytes()
     if b"\0" in content[:65536] and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise SourceError("this is not text: it holds zero bytes", file=file)
+        raise SourceError("the file is not text: it contains zero bytes", file=file)
     return decoded(content)
 
 
 def decoded(content: bytes) -> str:
-    """Bytes as text: by their mark, as UTF-8, as they declare, or as Western European."""
+    """Decode bytes by their byte order mark, as UTF-8, by their declared encoding, or as Western European."""
     for mark, encoding in MARKS:
         if content.startswith(mark):
             return unix(content.decode(encoding, errors="replace"))
@@ -40,27 +40,27 @@ def decoded(content: bytes) -> str:
 
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd]")
-"""What is in no text: control characters, and bytes that stand for nothing."""
+"""Control characters, and replacements of undecodable bytes, which do not occur in text."""
 
 
 def decoded_text(beginning: bytes) -> str:
-    """The text a file begins with, whose last character may be cut; empty where it is no text."""
+    """Decode the first bytes of a file, whose last character may be cut. Return "" if they are not text."""
     wide = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = decoded(beginning if wide else beginning[: beginning.rfind(b"\n") + 1] or beginning)
     return "" if CONTROLS.search(text[:-1]) else text
 
 
 def unix(text: str) -> str:
-    """Line ends as one character, and none that only some programs see as such."""
+    """Convert all line ends to `\\n`."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 LONGEST_LINE = 400
-"""Longer lines are never headings, rules or rows: no pattern is tried on them."""
+"""Maximum length of a heading, rule or table row, in characters. Longer lines match no pattern."""
 
 
 class Lines:
-    """The lines of a text; a line that is too long for patterns is given as a run of letters."""
+    """The lines of a text. Indexing truncates lines that are too long for patterns."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -76,19 +76,19 @@ class Lines:
         return self.text[start:stop] if stop - start <= LONGEST_LINE else self.text[start : start + LONGEST_LINE] + "x"
 
     def whole(self, row: int) -> str:
-        """A line however long it is."""
+        """Return a whole line of any length."""
         return self.text[self._starts[row] : self._starts[row + 1] - 1]
 
     def start(self, row: int) -> int:
-        """Where a line begins."""
+        """Return the offset of a line."""
         return self._starts[row]
 
     def is_blank(self, row: int) -> bool:
-        """Whether a line has nothing on it; what lies beyond the text is blank."""
+        """Return whether a line is blank or outside the text."""
         return not 0 <= row < len(self) or (not self[row].strip() and not self.whole(row).strip())
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """The text from one line up to another, without white space around it."""
+        """Return the span from one line up to another, without surrounding white space."""
         start, stop = self._starts[first], min(self._starts[last], len(self.text) + 1) - 1
         while start < stop and self.text[start].isspace():
             start += 1
@@ -97,42 +97,42 @@ class Lines:
         return start, stop
 
     def indent(self, row: int) -> int:
-        """How many columns a line is moved in."""
+        """Return the indent of a line, in columns."""
         line = self[row].expandtabs(8)
         return len(line) - len(line.lstrip())
 
 
 @dataclass
 class Found:
-    """The blocks of a text as they are found."""
+    """Collects the blocks of a text."""
 
     lines: Lines
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
 
     def paragraph(self, first: int, last: int) -> None:
-        """The lines as one paragraph; blank ones are left out."""
+        """Add lines as one paragraph unless they are blank."""
         self.add("paragraph", *self.lines.span(first, last))
 
     def heading(self, row: int, level: int, within: tuple[int, int] | None = None) -> None:
-        """A line as heading, or a part of it."""
+        """Add a line, or a part of it, as a heading."""
         start = self.lines.start(row)
         span = self.lines.span(row, row + 1) if within is None else (start + within[0], start + within[1])
         self.add("heading", *span, level=level)
 
     def table(self, first: int, last: int, cells: Cells | None) -> None:
-        """The lines as a table; without cells, as text."""
+        """Add lines as a table, or as text without cells."""
         self.add("paragraph" if cells is None else "table", *self.lines.span(first, last), cells=cells)
 
     def add(self, kind: Kind, start: int, end: int, level: int = 0, cells: Cells | None = None) -> None:
-        """A span of the text; an empty one is left out."""
+        """Add a span of the text unless it is empty."""
         if start < end:
             self.blocks.append(Block(kind, start, end, self.page, level, cells))
 
     def first_heading(self) -> str:
-        """The title, where a heading is one."""
+        """Return the first heading if it is a title."""
         return first_heading(self.lines.text, self.blocks)
 
     def extracted(self, title: str = "", pages: int = 0) -> Extracted:
-        """Everything found."""
+        """Return everything added."""
         return Extracted(title, self.lines.text, tuple(self.blocks), pages)

@@ -1,4 +1,4 @@
-"""XLSX: a sheet is a page; its tables, with numbers as shown and formulas as last computed."""
+"""XLSX reader: a sheet is a page. Numbers are formatted as displayed, and formulas use their stored results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 def read_xlsx(file: Path) -> Extracted:
-    """Raises SourceError for a damaged or encrypted workbook, and for one without cells."""
+    """Read a workbook. Raise SourceError if it is damaged, encrypted or empty."""
     builder = TextBuilder(page=0)
     notes = []
     with unpacked(file, "workbook") as package:
@@ -38,12 +38,12 @@ def read_xlsx(file: Path) -> Extracted:
                 add_sheet(builder, sheet.get("name", ""), _read_sheet(package.xml_bytes(name), strings, formats))
         title = package.core_title()
     if not any(block.kind != "heading" for block in builder.blocks):
-        raise SourceError("the workbook holds no table", file=file)
+        raise SourceError("the workbook contains no table", file=file)
     return builder.extracted(title, notes=notes)
 
 
 def add_sheet(builder: TextBuilder, name: str, sheet: Sheet) -> None:
-    """The sheet's name as heading, then its tables and texts; an empty sheet adds nothing."""
+    """Add the sheet's name as a heading, then its tables and texts. Skip an empty sheet."""
     found = list(parts(sheet))
     if found:
         builder.heading(name, 1)
@@ -57,17 +57,17 @@ def add_sheet(builder: TextBuilder, name: str, sheet: Sheet) -> None:
 
 def _strings(package: Package, related: dict[str, tuple[str, str]]) -> list[str]:
     name = next((name for kind, name in related.values() if kind == "sharedStrings"), "")
-    return [_rich(one) for one in package.optional(name).findall("si")]
+    return [_rich(item) for item in package.optional(name).findall("si")]
 
 
 def _rich(element: Element) -> str:
-    """Runs of text, without the readings that East Asian cells carry beside them."""
+    """Join runs of text, without the phonetic guides of East Asian cells."""
     plain = [element.findtext("t", "")] + [run.findtext("t", "") for run in element.findall("r")]
     return ESCAPED.sub(lambda code: chr(int(code.group(1), 16)), "".join(plain))
 
 
 def _formats(package: Package, related: dict[str, tuple[str, str]], workbook: Element) -> list[Shown]:
-    """How each cell style shows numbers."""
+    """Return the number formatter of each cell style."""
     styles = package.optional(next((name for kind, name in related.values() if kind == "styles"), ""))
     codes = dict(BUILT_IN)
     for code in styles.iter("numFmt"):
@@ -75,8 +75,8 @@ def _formats(package: Package, related: dict[str, tuple[str, str]], workbook: El
     properties = workbook.find("workbookPr")
     from_1904 = properties is not None and properties.get("date1904") in {"1", "true"}
     used = [whole_number(style.get("numFmtId", "")) for style in styles.findall("cellXfs/xf")]
-    known = {one: shown_by(codes.get(one, ""), from_1904=from_1904) for one in set(used)}
-    return [known[one] for one in used]
+    formatters = {code: shown_by(codes.get(code, ""), from_1904=from_1904) for code in set(used)}
+    return [formatters[code] for code in used]
 
 
 def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> Sheet:
@@ -89,7 +89,7 @@ def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> She
                 row, column = whole_number(element.get("r", "")) or row + 1, 0
         elif tag == "c":
             reference = element.get("r", "")
-            row, column = _place(reference) if reference else (row, column + 1)
+            row, column = _position(reference) if reference else (row, column + 1)
             text = _shown(element, strings, formats)
             if text:
                 sheet.cells[row, column] = text
@@ -98,19 +98,19 @@ def _read_sheet(content: bytes, strings: list[str], formats: list[Shown]) -> She
         elif tag == "mergeCell":
             first, _, last = element.get("ref", "").partition(":")
             if last:
-                sheet.merged.append((*_place(first), *_place(last)))
+                sheet.merged.append((*_position(first), *_position(last)))
     return sheet
 
 
 def _shown(cell: Element, strings: list[str], formats: list[Shown]) -> str:
     kind = cell.get("t", "n")
-    value = cell.findtext(f"{cell.tag[:-1]}v", "")  # the tag ends in c, before it the namespace
+    value = cell.findtext(f"{cell.tag[:-1]}v", "")  # the tag is the namespace and "c"
     if kind == "s":
         return strings[int(value)] if value else ""
     if kind == "inlineStr":
         for part in cell.iter():
             strip_namespaces(part)
-        return "".join(_rich(one) for one in cell.findall("is"))
+        return "".join(map(_rich, cell.findall("is")))
     if kind == "b":
         return "TRUE" if value == "1" else "FALSE"
     if kind != "n" or not value:
@@ -122,7 +122,7 @@ def _shown(cell: Element, strings: list[str], formats: list[Shown]) -> str:
     return (formats[style] if style < len(formats) else general)(number)
 
 
-def _place(reference: str) -> tuple[int, int]:
+def _position(reference: str) -> tuple[int, int]:
     found = REFERENCE.fullmatch(reference)
     if found is None:
         raise ValueError(reference)
@@ -146,7 +146,7 @@ Shown = Callable[[float], str]
 
 
 def shown_by(code: str, *, from_1904: bool = False) -> Shown:
-    """How a format code shows numbers."""
+    """Return the number formatter of a format code."""
     first = code.split(";")[0]
     plain = QUOTED.sub("", first).lower()
     if not plain.strip() or "general" in plain or "@" in plain:
@@ -159,7 +159,7 @@ def shown_by(code: str, *, from_1904: bool = False) -> Shown:
 
 
 def general(value: float) -> str:
-    """The shortest way to write a number that a sheet shows in full."""
+    """Format a number in the shortest form that a sheet displays in full."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.10g}"
 
 
@@ -188,10 +188,10 @@ def _numbers(code: str, plain: str) -> Shown:
 
 
 def _literals(code: str) -> str:
-    """What a format writes beside the digits, such as a currency or a unit."""
-    kept = "".join(quoted or escaped or currency for quoted, escaped, currency in LITERAL.findall(code))
+    """Return the text around the digits of a format, such as a currency or a unit."""
+    quoted_text = "".join(quoted or escaped or currency for quoted, escaped, currency in LITERAL.findall(code))
     outside = re.sub(r"_.|\*.|\[[^\]]*\]", "", LITERAL.sub("", code))
-    return "".join(mark for mark in outside if mark in "$€£¥%") + kept.strip("()")
+    return "".join(mark for mark in outside if mark in "$€£¥%") + quoted_text.strip("()")
 
 
 def _dates(plain: str, epoch: datetime.datetime) -> Shown:

@@ -1,4 +1,4 @@
-"""Edges between passages: shared keywords, shared names, mentioned titles, near vectors; memory linear in passages."""
+"""Edges between passages: shared keywords, shared names, mentioned titles, similar vectors. Memory use is linear."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def passage_graph(
     embedder: Embedder | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[PassageEdges]:
-    """The edges of each kind; mentions point from a passage to a target by its title, except to its own targets."""
+    """Build the edges of each kind. Mentions connect a passage to targets by title, except to its own targets."""
     built = []
     whole = [f"{name}. {text}" for name, text in zip(names, texts, strict=True)]
     for kind in dict.fromkeys(options.kinds):
@@ -40,15 +40,15 @@ def passage_graph(
             built.append(mention_edges(texts, owners, titles))
         else:
             if embedder is None:
-                raise InputError(f"{kind} edges need an embedder: leave them out, or name one with --embedder")
+                raise InputError(f"{kind} edges need an embedder: add --embedder, or omit them")
             vectors = embedder.embed(whole, role="document")
-            said = [asking_on(name, text) for name, text in zip(names, texts, strict=True)] if kind == "mdr" else []
-            asking = embedder.embed(said, role="query") if said else None
+            asked = [asking_on(name, text) for name, text in zip(names, texts, strict=True)] if kind == "mdr" else []
+            asking = embedder.embed(asked, role="query") if asked else None
             built.append(nearest_edges(np.asarray(vectors), kind, options.nearest, asking))
     return built
 
 
 def _titled_once(names: Sequence[str], texts: Sequence[str], documents: IntArray) -> list[str]:
-    """The title before the first passage of each document alone: it must not join all the others."""
+    """Prepend the title to the first passage of each document only. Otherwise it would connect all passages."""
     first = np.append(True, documents[1:] != documents[:-1])
     return [f"{name}. {text}" if titled else text for name, text, titled in zip(names, texts, first, strict=True)]

@@ -1,4 +1,4 @@
-"""Edges between passages: which kinds there are, and how those are found that share most or lie nearest."""
+"""Kinds of edges between passages, and the search for the strongest and nearest edges."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ DEFAULT_KINDS = ("tfidf", "entity", "mentions")
 
 @dataclass(frozen=True, slots=True)
 class EdgeOptions:
-    """Which kinds of edges to build, and how dense."""
+    """Kinds of edges to build, and their density."""
 
     kinds: tuple[str, ...] = DEFAULT_KINDS
     neighbours: int = 20
-    """Neighbours by shared keywords or names that each passage asks for."""
+    """Number of neighbours to search for each passage, by shared keywords or names."""
     nearest: int = 10
-    """Neighbours by vector that each passage asks for."""
+    """Number of neighbours to search for each passage, by vector."""
     keywords: int = 50
-    """Keywords per document; 50 as in the paper."""
+    """Keywords per document, 50 as in the paper."""
     most_passages: int = 50
-    """A keyword or name that more passages have joins none of them."""
+    """Maximum number of passages with a keyword or name. More frequent ones create no edges."""
 
     def __post_init__(self) -> None:
-        """Refuse kinds that do not exist."""
+        """Raise InputError for unknown kinds."""
         for kind in self.kinds:
             if kind not in KINDS:
-                raise InputError(f"no kind of edges {kind!r}; there are: {', '.join(KINDS)}")
+                raise InputError(f"unknown kind of edges {kind!r}: use {', '.join(KINDS)}")
 
 
 @dataclass(frozen=True, eq=False)
 class PassageEdges:
-    """Edge i joins heads[i] and tails[i], positions in the list of passages, because of because[i]."""
+    """Edge i connects the passages heads[i] and tails[i] for the reason because[i]."""
 
     relation: str
     heads: IntArray
     tails: IntArray
     weights: NDArray[np.float32]
     because: Sequence[str] | None = None
-    """What the two share, in words; None where vectors alone are near."""
+    """Text that both passages share. None for similar vectors."""
 
     def __len__(self) -> int:
         return len(self.heads)
 
     def table(self, keys: pa.Array, tail_keys: pa.Array | None = None) -> pa.Table:
-        """Head, relation, tail, weight and what is shared; tails may be positions in another list of keys."""
+        """Return a table of edges. Tails are indexes of `tail_keys` if given, else of `keys`."""
         string = pa.large_string()
         because = pa.nulls(len(self), string) if self.because is None else pa.array(self.because, string)
         return pa.table(
@@ -68,52 +68,52 @@ class PassageEdges:
 
 
 def density(edges: int, passages: int) -> float:
-    """Edges over all pairs of passages, as the paper's Table 4 counts it."""
+    """Return edges divided by all pairs of passages, as in the paper's Table 4."""
     return 2 * edges / (passages * (passages - 1)) if passages > 1 else 0.0
 
 
 BLOCK = 2000
-"""Passages compared with all others at a time."""
+"""Number of passages to compare with all other passages at once."""
 
 
 def most_shared(
     passages: IntArray, features: IntArray, weights: NDArray[np.float32], count: int, most: int
 ) -> tuple[IntArray, IntArray, NDArray[np.float32], IntArray]:
-    """For each passage the `most` others whose shared features weigh most; the union over all passages.
+    """Find for each passage the `most` passages whose shared features weigh most, and return the union.
 
-    `passages[i]` has `features[i]`; `weights` holds one weight per feature. Returns head < tail, the total weight of
-    what they share, and the heaviest shared feature.
+    `passages[i]` has `features[i]`, and `weights` has one weight per feature. Return heads < tails, the total weight of
+    the shared features, and the heaviest shared feature.
     """
     size = max(len(weights), 1)
     held = np.unique(passages.astype(np.int64) * size + features)
     by_passage = _Grouped.of(held // size, held % size, count)
     turned = np.sort((held % size) * max(count, 1) + held // size)
     by_feature = _Grouped.of(turned // max(count, 1), turned % max(count, 1), size)
-    kept = [np.empty(0, dtype=np.int64)]
+    selected = [np.empty(0, dtype=np.int64)]
     for first in range(0, count, BLOCK):
         places, shared = by_passage.expand(np.arange(first, min(first + BLOCK, count)))
         rows = places + first
         repeated, others = by_feature.expand(shared)
-        kept.append(_strongest(rows[repeated], others, weights[shared[repeated]], count, most))
-    pairs = np.unique(np.concatenate(kept))
+        selected.append(_strongest(rows[repeated], others, weights[shared[repeated]], count, most))
+    pairs = np.unique(np.concatenate(selected))
     heads, tails = (pairs // max(count, 1)).astype(np.int32), (pairs % max(count, 1)).astype(np.int32)
     return heads, tails, *_reasons(by_passage, held, heads, tails, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """Values in groups: those of group g are values[starts[g]:starts[g + 1]]."""
+    """Values in groups: values[starts[g]:starts[g + 1]] belong to group g."""
 
     starts: NDArray[np.int64]
     values: NDArray[np.int64]
 
     @classmethod
     def of(cls, groups: NDArray[np.int64], values: NDArray[np.int64], count: int) -> _Grouped:
-        """From values that are sorted by group."""
+        """Create from values sorted by group."""
         return cls(groups.searchsorted(np.arange(count + 1)), values)
 
     def expand(self, groups: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The values of some groups one after another, each with the place of its group in `groups`."""
+        """Return the concatenated values of some groups, each with the index of its group in `groups`."""
         places, lengths = positions(self.starts[groups], self.starts[groups + 1])
         return np.repeat(np.arange(len(groups)), lengths), self.values[places]
 
@@ -121,10 +121,10 @@ class _Grouped:
 def _strongest(
     rows: NDArray[np.int64], others: NDArray[np.int64], weights: NDArray[np.float32], count: int, most: int
 ) -> NDArray[np.int64]:
-    """The pairs of a block, as head * count + tail with head < tail, that are among the strongest of their row."""
+    """Return the strongest pairs of each row, as head * count + tail with head < tail."""
     real = rows != others
     pairs, place = np.unique(rows[real] * count + others[real], return_inverse=True)
-    values = np.bincount(place, weights[real], minlength=len(pairs)).astype(np.float32)  # ties survive the rounding
+    values = np.bincount(place, weights[real], minlength=len(pairs)).astype(np.float32)  # ties survive rounding
     rows, others = pairs // count, pairs % count
     order = np.lexsort((others, -values, rows))
     rows, others = rows[order], others[order]
@@ -134,7 +134,7 @@ def _strongest(
 
 
 def places_in_groups(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each of some sorted numbers, how many equal ones stand before it."""
+    """Return for each of some sorted numbers the count of equal numbers before it."""
     return np.arange(len(groups)) - groups.searchsorted(groups)
 
 
@@ -145,7 +145,7 @@ def _reasons(
     tails: IntArray,
     weights: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], IntArray]:
-    """The total and the heaviest of what each pair shares."""
+    """Return the total weight and the heaviest feature that each pair shares."""
     size = max(len(weights), 1)
     totals = np.zeros(len(heads), dtype=np.float32)
     heaviest = np.zeros(len(heads), dtype=np.int32)
@@ -164,15 +164,15 @@ def _reasons(
 
 
 BLOCK_VALUES = 16_000_000
-"""Similarities held at a time."""
+"""Maximum number of similarities in memory."""
 
 
 def nearest_edges(
     vectors: NDArray[np.float32], relation: str, neighbours: int, asking: NDArray[np.float32] | None = None
 ) -> PassageEdges:
-    """Join each passage with the others whose unit vectors are nearest; each pair once, head < tail.
+    """Connect each passage with the passages of the nearest unit vectors. Each pair occurs once, with head < tail.
 
-    `asking` are the vectors that look for others, where they are not those that are found.
+    `asking` are separate query vectors, if they differ from the document vectors.
     """
     count = len(vectors)
     wanted = min(neighbours, count - 1)

@@ -1,4 +1,4 @@
-"""Passages that name the same things: each other's titles, shared names, nodes of a given base."""
+"""Edges between passages that mention the same names: titles, shared names, nodes of a base."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from clew.store.graph.tables import Piece
 from clew.store.group_views import view_for
 from clew.store.index.tokens import stop_words
 
-MOST_MEANINGS = 10
-"""A form that stands for more titles than this points nowhere."""
+MAX_MEANINGS = 10
+"""Maximum number of titles of a form. More ambiguous forms create no edges."""
 USABLE = 0.2
-"""The share of texts that write their own title where titles are the names of things."""
+"""Minimum share of texts that contain their own title. Below it, titles are not names of things."""
 
 
 def mention_edges(
     texts: Sequence[str], owners: Sequence[Sequence[int]], titles: Sequence[tuple[str, int]]
 ) -> PassageEdges:
-    """From passages to the targets whose title they write, other than the targets they belong to."""
+    """Connect passages to the targets whose title they contain, except their own targets."""
     known = matcher((form, target) for title, target in titles for form in title_forms(title))
     heads: list[int] = []
     tails: list[int] = []
     because: list[str] = []
-    for place, (text, own) in enumerate(zip(texts, owners, strict=True)):
+    for index, (text, own) in enumerate(zip(texts, owners, strict=True)):
         seen: dict[int, str] = {}
         for match in known.find(text, capitalised=True):
-            if len(match.meanings) <= MOST_MEANINGS:
+            if len(match.meanings) <= MAX_MEANINGS:
                 for target in match.meanings:
                     if target not in own:
                         seen.setdefault(target, " ".join(text[match.start : match.end].split()))
-        heads += [place] * len(seen)
+        heads += [index] * len(seen)
         tails += seen.keys()
         because += seen.values()
     ends = np.array([heads, tails], dtype=np.int32).reshape(2, -1)
@@ -49,7 +49,7 @@ def mention_edges(
 
 
 def subjects(titles: Sequence[str], texts: Sequence[str]) -> list[tuple[str, int]]:
-    """What each text is about by its first words, where titles are of no use because few texts write their own."""
+    """Return the subject in the first words of each text, or no subjects if titles are usable."""
     lower = [text.casefold() for text in texts]
     written = sum(
         any(form.casefold() in text for form in title_forms(title)) for title, text in zip(titles, lower, strict=True)
@@ -61,20 +61,20 @@ def subjects(titles: Sequence[str], texts: Sequence[str]) -> list[tuple[str, int
 
 
 OF_THE_DOCUMENT = re.compile(r"(tables?|figures?|fig|pages?|sections?|chapters?|equations?|appendix)( [a-z]?\d+)?$")
-"""Capitalised, but the name of a part of the document."""
+"""Capitalised names of parts of the document."""
 
 
 def entity_edges(texts: Sequence[str], documents: Sequence[int], options: EdgeOptions) -> PassageEdges:
-    """Join passages by the rare names they share; `documents` tells in which document an acronym was explained."""
+    """Connect passages by rare shared names. `documents` gives the document of each passage, to resolve acronyms."""
     surface: dict[str, Counter[str]] = {}
     places, names = [], []
     numbers: dict[str, int] = {}
     explained = _explained(texts, documents)
-    for place, (text, document) in enumerate(zip(texts, documents, strict=True)):
+    for index, (text, document) in enumerate(zip(texts, documents, strict=True)):
         expansions = explained.get(document, {})
         for key, name in _named(text, expansions):
             surface.setdefault(key, Counter())[name] += 1
-            places.append(place)
+            places.append(index)
             names.append(numbers.setdefault(key, len(numbers)))
     columns = np.array([places, names], dtype=np.int32).reshape(2, -1)
     counts = np.bincount(columns[1], minlength=len(numbers))
@@ -89,7 +89,7 @@ def entity_edges(texts: Sequence[str], documents: Sequence[int], options: EdgeOp
 
 
 def _named(text: str, expansions: dict[str, str]) -> Iterable[tuple[str, str]]:
-    """Every name of a text once, as key and as written; acronyms under their expansion."""
+    """Return each name of a text once, as key and written form. Acronyms use their expansion."""
     found: dict[str, str] = {}
     for name in proper_names(text):
         whole = expansions.get(name.text, name.text)
@@ -113,16 +113,16 @@ STRING = pa.large_string()
 
 @dataclass(frozen=True, eq=False)
 class KnownEntities:
-    """The mentioned nodes, the mentions, and the edges that the base has between mentioned nodes."""
+    """The mentioned nodes, the mentions, and the edges of the base between mentioned nodes."""
 
     nodes: Piece
     edges: tuple[Piece, ...]
 
 
 def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEntities | None:
-    """Find the names and aliases of a base in passages; None where none of them occurs.
+    """Find the names and aliases of a base in passages. Return None if no name occurs.
 
-    Nodes that are for groups are left out: their texts would become public with the documents.
+    Skip nodes restricted to groups, since their texts would become public with the documents.
     """
     whole = ArrayKnowledgeBase.open(base)
     kb = ArrayKnowledgeBase.open(view_for(whole, ()) or base)
@@ -134,9 +134,9 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEnt
             if len(form) >= SHORTEST and form.lower() not in stop_words():
                 names.add(form, node)
     heads, tails = [], []
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         found = {node for match in names.find(text) for node in match.meanings if _meant(text[match.start : match.end])}
-        heads += [place] * len(found)
+        heads += [index] * len(found)
         tails += sorted(found)
     if not tails:
         return None
@@ -168,5 +168,5 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEnt
 
 
 def _meant(written: str) -> bool:
-    """Short words are names only where they are written as names."""
+    """Return whether a match is a name. Short words must be capitalised."""
     return len(written) > 4 or not written.islower()

@@ -1,4 +1,4 @@
-"""TF-IDF edges (section 3.1 of the paper): passages that share a keyword of their documents or a document's title."""
+"""TF-IDF edges (section 3.1 of the paper): passages that share a keyword of their documents or a document title."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared, p
 from clew.store.index.tokens import stem_all, stop_words, tokenise_column
 
 LONGEST = 4
-"""Words in a keyword at most."""
+"""Maximum number of words in a keyword."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """All passages as one row of words: as written, stemmed, of which passage, fit to begin or end a keyword."""
+    """All passages as one sequence of words: form, stem, passage, and whether it may start or end a keyword."""
 
     vocabulary: pa.Array
     written: IntArray
@@ -29,7 +29,7 @@ class _Words:
 
 
 def tfidf_edges(texts: pa.Array, documents: IntArray, options: EdgeOptions) -> PassageEdges:
-    """Join passages by their documents' best keywords of one to four words; `documents` numbers each one's document."""
+    """Connect passages by the best keywords of their documents, which have one to four words."""
     words = _read(texts)
     owners: list[IntArray] = []
     grams: list[NDArray[np.int64]] = []
@@ -79,13 +79,13 @@ def _read(texts: pa.Array) -> _Words:
 
 
 def _mixed(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """One number for a sequence of words; 64 bits keep collisions below one in a million at a billion n-grams."""
+    """Hash a sequence of words. With 64 bits, collisions stay below one in a million at a billion n-grams."""
     mixed = left[: len(right)].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + right.astype(np.uint64)
     return np.asarray((mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)).view(np.int64)
 
 
 def _shared(codes: NDArray[np.int64], most: int, passages: IntArray) -> NDArray[np.int64]:
-    """Places of the n-grams that stand in at least two and at most `most` passages, each once a passage."""
+    """Return the indexes of n-grams in two to `most` passages, once per passage."""
     if not len(codes):
         return np.empty(0, dtype=np.int64)
     order = np.lexsort((passages, codes))
@@ -100,7 +100,7 @@ def _shared(codes: NDArray[np.int64], most: int, passages: IntArray) -> NDArray[
 def _keywords(
     owner: IntArray, feature: NDArray[np.int64], documents: IntArray, features: int, most: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-    """Which passage–keyword pairs belong to the best keywords of their document, and the idf of every keyword."""
+    """Return which passage–keyword pairs are among the best keywords of their document, and the idf of each keyword."""
     pairs, place = np.unique(documents[owner].astype(np.int64) * max(features, 1) + feature, return_inverse=True)
     document, key = pairs // max(features, 1), pairs % max(features, 1)
     amount = len(np.unique(documents))
@@ -113,7 +113,7 @@ def _keywords(
 
 
 def _written(words: _Words, examples: NDArray[np.int64]) -> list[str]:
-    """Keywords as they are written in an example of each."""
+    """Return keywords as written in an example of each."""
     places, lengths = examples // (LONGEST + 1), examples % (LONGEST + 1)
     vocabulary = words.vocabulary.to_pylist()
     return [

@@ -1,4 +1,4 @@
-"""The knowledge base a data set brings: built once, kept in the cache under the digest of its content."""
+"""Build the knowledge base of a data set once and cache it under the digest of its content."""
 
 from __future__ import annotations
 
@@ -31,24 +31,27 @@ PATIENCE = 600.0
 def dataset_base(
     dataset: Dataset, edges: EdgeOptions | None = None, say: Say = lambda _: None, note: Say = lambda _: None
 ) -> Path:
-    """The folder of the base of a data set; `edges` join the passages of a corpus, `note` is told of a stale base."""
+    """Return the folder of a data set's base.
+
+    `edges` connect corpus passages. `note` receives a message about a stale base.
+    """
     if dataset.paragraphs:
         return _corpus_base(dataset.name, dataset.paragraphs, edges or EdgeOptions(), say, note)
     tables = dataset.base
     if tables is None:
-        raise InputError(f"{dataset.name} brings no knowledge base: name one with --kb")
+        raise InputError(f"{dataset.name} has no knowledge base: pass one with --kb")
     return _cached(dataset.name, _digest_of_tables(tables), lambda: tables, say, note)
 
 
 def question_base(dataset: Dataset, question: str, edges: EdgeOptions | None = None) -> Path:
-    """The folder of the small base of one question's own paragraphs."""
+    """Return the folder of a base that contains only one question's paragraphs."""
     given = frozenset(dataset.contexts[question])
     own = [paragraph for paragraph in dataset.paragraphs if paragraph.key in given]
     return _corpus_base(dataset.name, own, edges or EdgeOptions(), lambda _: None, lambda _: None)
 
 
 def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions, say: Say, note: Say) -> Path:
-    # Named after what it is made from, not after its tables: edges are costly to find out.
+    # Hash the input, not the tables: computing the edges is expensive.
     texts = [(paragraph.key, paragraph.title, paragraph.text) for paragraph in paragraphs]
     digest = hashlib.sha256(json.dumps([_BUILDER, texts, asdict(edges)]).encode()).hexdigest()
 
@@ -61,7 +64,7 @@ def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions,
 
 
 def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say, note: Say) -> Path:
-    """Build these tables, unless the cache has them already in a form that this version opens."""
+    """Build the tables unless the cache has a base that this version can open."""
     folder = Settings.load().cache_folder / "bases" / f"{name}-{digest[:16]}.kb"
     deadline = time.monotonic() + PATIENCE
     while not _opens(folder, note):
@@ -76,24 +79,24 @@ def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say, note
 
 
 def _opens(folder: Path, note: Say) -> bool:
-    """Whether a base is there, whole, and none of its parts comes from another version."""
+    """Return whether the folder has a complete base whose parts all have the current format."""
     if not (folder / MANIFEST).exists():
         return False
     try:
         kb = ArrayKnowledgeBase.open(folder)
         open_names(kb, name_tables(kb), open_lexical(kb))
     except (FormatError, CorruptError) as error:
-        note(f"a base in the cache is built again: {error}")
+        note(f"rebuilding a cached base: {error}")
         return False
     return True
 
 
 _BUILDER = ["clew", __version__, FORMAT]
-"""A new version builds anew."""
+"""Part of every cache key. A new version rebuilds the base."""
 
 
 def _digest_of_tables(tables: Tables) -> str:
-    """Of everything a build looks at and of nothing else: file names may change."""
+    """Hash everything that affects the build. File names do not."""
     digest = hashlib.sha256(json.dumps([_BUILDER, tables.implicit, tables.implicit_type, tables.notes]).encode())
     for piece in (*tables.nodes, None, *tables.edges):
         digest.update(b"|" if piece is None else _bytes(piece))

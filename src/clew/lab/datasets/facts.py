@@ -16,7 +16,7 @@ TOPIC = re.compile(r"\[([^\[\]]+)\]")
 
 
 def load_metaqa(path: Path, split: str | None = None) -> Dataset:
-    """`metaqa:DIR:2-hop-dev`, with DIR holding kb.txt and the folders 1-hop, 2-hop, 3-hop."""
+    """Load `metaqa:DIR:2-hop-dev`. DIR contains kb.txt and the folders 1-hop, 2-hop and 3-hop."""
     wanted = re.fullmatch(r"([123])-hop-(train|dev|test)", split or "")
     if not wanted:
         raise InputError(f"MetaQA has the splits 1-hop-dev, 2-hop-test, …, not {split!r}")
@@ -56,13 +56,13 @@ BASES = {
     "PQL-3H": "PQL3-KB.txt",
     "PQL-3H_more": "PQL3-KB.txt",
 }
-"""Question file → base; every other question file, such as WC-P1 or WC-C, goes with WC2014.txt."""
+"""Maps a question file to its base. All other question files, such as WC-P1 or WC-C, use WC2014.txt."""
 
 ANSWER = re.compile(r"(?P<answer>.*?)\((?P<all>.*)\)")
 
 
 def load_pathquestion(path: Path, split: str | None = None) -> Dataset:
-    """`pathquestion:DIR:PQ-2H`: the question file of that name and the base that goes with it."""
+    """Load `pathquestion:DIR:PQ-2H`: the question file of that name and its base."""
     if split is None:
         raise InputError("PathQuestion needs the name of a question file, such as pathquestion:DIR:PQ-2H")
     file = find_file(path / f"{split}.txt", path / split)
@@ -80,7 +80,7 @@ def _path_question(id: str, cells: list[str], file: Path, line: int) -> Question
     answers = [found["answer"], *found["all"].split("/")] if found else answer.split("/")
     steps = path.split("#<end>")[0].split("#")
     if len(steps) < 3:
-        raise SourceError(f"a gold path reads entity#relation#entity…, not {path!r}", file=file, line=line)
+        raise SourceError(f"invalid gold path {path!r}: expected entity#relation#entity…", file=file, line=line)
     return Question(
         id=id,
         text=text,
@@ -120,7 +120,7 @@ class _Official(BaseModel):
 
 
 def load_webqsp(path: Path, split: str | None = None) -> Dataset:
-    """`webqsp:DIR:questions_dev` (JSON lines) or `webqsp:DIR:WebQSP.test` (official); triples.tsv is the base."""
+    """Load `webqsp:DIR:questions_dev` (JSON lines) or `webqsp:DIR:WebQSP.test` (official). The base is triples.tsv."""
     if split is None:
         raise InputError("WebQSP needs the name of a question file, such as webqsp:DIR:questions_dev")
     file = find_file(path / f"{split}.jsonl", path / f"{split}.json", path / split)
@@ -152,7 +152,7 @@ def _from_line(record: _Line) -> Question:
 
 
 def _from_official(record: _Official) -> Question:
-    # Answers of all parses together, as Think-on-Graph and Reasoning-on-Graphs take them.
+    # Take the answers of all parses, like Think-on-Graph and Reasoning-on-Graphs.
     gold = {answer.AnswerArgument: answer.EntityName for parse in record.Parses for answer in parse.Answers}
     topics = [parse.TopicEntityName or parse.TopicEntityMid for parse in record.Parses]
     chains = [parse.InferentialChain for parse in record.Parses if parse.InferentialChain]
@@ -194,7 +194,7 @@ class _Record(BaseModel):
 
 
 def load_mintaka(path: Path, split: str | None = None) -> Dataset:
-    """`mintaka:FILE` or `mintaka:DIR:dev`; an answer that is no entity is its value, also in words."""
+    """Load `mintaka:FILE` or `mintaka:DIR:dev`. Answers that are not entities become text."""
     file = find_file(path) if split is None else find_file(path / f"mintaka_{split}.json")
     questions = tuple(_mintaka_question(record) for record in read_records(file, _Record))
     return Dataset("mintaka", questions, "graph", split or file.name.split(".json")[0])
@@ -211,7 +211,7 @@ def _mintaka_question(record: _Record) -> Question:
             answers.append(answer.name)
         else:
             answers.append(("yes" if answer else "no") if isinstance(answer, bool) else str(answer))
-    if not answers:  # the answer has no identity in Wikidata: its words are all there is
+    if not answers:  # the answer has no Wikidata id: use its text
         answers.append(record.answer.mention)
     only = gold[0] if len(gold) == 1 else None
     return Question(
@@ -245,7 +245,7 @@ class _Cwq(BaseModel):
 
 
 def load_cwq(path: Path, split: str | None = None) -> Dataset:
-    """`cwq:FILE`: ComplexWebQuestions (Talmor and Berant 2018); the type is the kind of composition."""
+    """Load `cwq:FILE`: ComplexWebQuestions (Talmor and Berant 2018). The type is the kind of composition."""
     questions = []
     for record in read_records(find_file(path), _Cwq):
         gold = {answer.answer_id or answer.answer or "": answer.names for answer in record.answers}
@@ -286,7 +286,7 @@ class _Grail(BaseModel):
 
 
 def load_grailqa(path: Path, split: str | None = None) -> Dataset:
-    """`grailqa:FILE`: GrailQA (Gu et al. 2021); the type is the level of generalisation."""
+    """Load `grailqa:FILE`: GrailQA (Gu et al. 2021). The type is the level of generalisation."""
     questions = [
         Question(
             id=str(record.qid),
@@ -312,7 +312,7 @@ DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^\s()]+))\s*
 
 
 def load_webquestions(path: Path, split: str | None = None) -> Dataset:
-    """`webquestions:FILE`: WebQuestions (Berant et al. 2013); the topic is the last part of the page's address."""
+    """Load `webquestions:FILE`: WebQuestions (Berant et al. 2013). The topic is the last part of the page URL."""
     questions = []
     for place, record in enumerate(read_records(find_file(path), _WebQuestion), 1):
         found = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in DESCRIPTION.findall(record.target)]

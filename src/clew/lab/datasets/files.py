@@ -1,4 +1,4 @@
-"""Reading data-set files: plain or gzipped, JSON array or JSON lines, checked against a record type."""
+"""Read data-set files: plain or gzipped, JSON array or JSON lines, validated against a record type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 def find_file(*choices: Path) -> Path:
-    """The first of these files that exists, plain or with .gz."""
+    """Return the first path that exists, with or without .gz."""
     for choice in choices:
         for file in (choice, choice.with_name(choice.name + ".gz")):
             if file.is_file():
@@ -26,20 +26,20 @@ def find_file(*choices: Path) -> Path:
 
 
 def refuse_split(name: str, path: Path, split: str | None) -> None:
-    """Refuse a split of a data set that is one file, or one folder."""
+    """Raise InputError if a split is given for a data set that has none."""
     if split is not None:
-        raise InputError(f"{name} takes a file or a folder and no split: {name}:{path}")
+        raise InputError(f"{name} has no splits: write {name}:{path}")
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Every line that is not blank with its number; only newlines end a line."""
+    """Yield each non-blank line with its number. Only newlines end a line."""
     for number, line in enumerate(read_utf8(file).decode().split("\n"), 1):
         if line.strip():
             yield number, line.rstrip("\r")
 
 
 def read_rows(file: Path, separator: str, columns: int) -> Iterator[tuple[int, list[str]]]:
-    """Lines split into exactly so many columns; a run of tabs separates once."""
+    """Yield lines split into exactly `columns` cells. Consecutive tabs count as one separator."""
     for number, line in read_lines(file):
         cells = line.split(separator)
         if len(cells) != columns and separator == "\t":
@@ -52,12 +52,12 @@ def read_rows(file: Path, separator: str, columns: int) -> Iterator[tuple[int, l
 
 
 def read_json(file: Path) -> Any:
-    """One JSON value."""
+    """Read one JSON value."""
     return _parse(read_utf8(file).decode(), file, None)
 
 
 def read_records(file: Path, record: type[R], inside: str | None = None) -> list[R]:
-    """The records of a JSON array, of JSON lines, or of the array under `inside` in a JSON object."""
+    """Read the records of a JSON array, of JSON lines, or of the array under `inside` in a JSON object."""
     text = read_utf8(file).decode()
     start = text.lstrip()[:1]
     values: list[tuple[int | None, Any]]

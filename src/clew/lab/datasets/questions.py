@@ -1,4 +1,4 @@
-"""Questions with their gold answers, and data sets of them."""
+"""Questions with gold answers, and data sets."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ from clew.lab.datasets.files import read_rows
 from clew.store.graph.tables import EDGE_COLUMNS, Piece, Tables
 
 Kind = Literal["retrieval", "graph", "documents"]
-"""Which metrics apply: ranked nodes, answer sets over a graph, or passages and a written answer."""
+"""Selects the metrics: ranked nodes, answer sets over a graph, or passages and a written answer."""
 
 Match = Literal["key", "strict", "lenient"]
-"""How a candidate is compared with gold: by key, by normalised name, or by Think-on-Graph's substring rule."""
+"""How to compare a candidate with gold: by key, by normalised name, or by Think-on-Graph's substring rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and what is known about its answer; nothing here but `text` reaches a method."""
+    """A question with its gold answer. Methods see only `text`."""
 
     id: str
     text: str
     answers: tuple[str, ...]
-    """Gold keys or names; the accepted wordings of the one answer where the data set is about documents.
+    """Gold keys or names. For documents: accepted texts of the single answer.
 
-    None at all, and no value, mean that the base has no answer: right is to say so."""
+    If both this and `value` are empty, the base has no answer, and the right reply is to say so.
+    """
     type: str | None = None
     topics: tuple[str, ...] = ()
     """The entities the question is about, by name or key."""
     passages: tuple[str, ...] = ()
     """Keys of the passages that support the answer."""
     structures: tuple[str, ...] = ()
-    """Keys of the pages and tables the question names."""
+    """Keys of the pages and tables mentioned in the question."""
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Further accepted names of an answer, or keys of a passage that serves as well as a gold one."""
+    """Additional accepted names of an answer, or keys of passages that can replace a gold passage."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What else the data set says: gold paths, supporting sentences, decompositions."""
+    """Other data from the data set: gold paths, supporting sentences, decompositions."""
     value: bool | int | float | str | None = None
-    """A number, true or false, or a text, where that is asked for instead of nodes."""
+    """Expected number, boolean or text, if the answer is not a set of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph of a document data set; `sentences` are its text, cut as the data set cuts it."""
+    """A paragraph of a document data set, with the data set's sentence boundaries."""
 
     key: str
     title: str
@@ -58,30 +59,30 @@ class Paragraph:
 
     @property
     def text(self) -> str:
-        """The sentences as one text."""
+        """The sentences joined into one text."""
         return " ".join(sentence.strip() for sentence in self.sentences)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Questions of one split, with the knowledge base the data set brings, where it brings one."""
+    """Questions of one split, with the data set's knowledge base if it has one."""
 
     name: str
     questions: tuple[Question, ...]
     kind: Kind
     split: str | None = None
     match: Match | Literal["auto"] = "strict"
-    """`auto` means by key where every gold answer is a key of the base, else by name."""
+    """`auto` matches by key if every gold answer is a key of the base, otherwise by name."""
     base: Tables | None = None
     paragraphs: tuple[Paragraph, ...] = ()
-    """The pooled corpus of a document data set."""
+    """All paragraphs of a document data set."""
     contexts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Question id → keys of the paragraphs given with it, for the setting with one small corpus per question."""
+    """Maps a question id to the keys of its paragraphs, for evaluation with one small corpus per question."""
     portion: str = "full"
-    """Which part of the split this is, so that full, sampled and human sets are never mixed."""
+    """Part of the split, to keep full, sampled and human sets apart."""
 
     def __post_init__(self) -> None:
-        """Refuse two questions with one id: a run could not tell their answers apart."""
+        """Raise InputError if two questions have the same id."""
         seen: set[str] = set()
         for question in self.questions:
             if question.id in seen:
@@ -89,12 +90,12 @@ class Dataset:
             seen.add(question.id)
 
     def with_topics(self) -> Dataset:
-        """The same questions with their topic entities marked, as data sets that give them away have it."""
+        """Return the questions with their topic entities marked, like in data sets that provide them."""
         marked = tuple(replace(question, text=mark_topics(question)) for question in self.questions)
         return replace(self, questions=marked, portion=f"{self.portion}, topics given")
 
     def without_titles(self) -> Dataset:
-        """The same corpus under numbers instead of titles, as when documents have no usable ones."""
+        """Return the corpus with numbers instead of titles, to simulate documents without usable titles."""
         number = {paragraph.key: f"passage {place}" for place, paragraph in enumerate(self.paragraphs, 1)}
         return replace(
             self,
@@ -105,10 +106,10 @@ class Dataset:
         )
 
     def in_sentences(self) -> Dataset:
-        """The same corpus with every sentence a passage, as Knowledge Graph Prompting cuts it.
+        """Return the corpus with one passage per sentence, like Knowledge Graph Prompting.
 
-        Gold are the supporting sentences where the data set names them; where it names paragraphs, any of its
-        sentences counts for one.
+        Gold passages are the supporting sentences if the data set has them. Otherwise any sentence of a gold paragraph
+        counts.
         """
         cut = {paragraph.key: _sentences(paragraph) for paragraph in self.paragraphs}
         keys = {key: tuple(one.key for one in own) for key, own in cut.items()}
@@ -121,7 +122,7 @@ class Dataset:
         )
 
     def with_documents(self, count: int, seed: int = 0) -> Dataset:
-        """Each question with `count` documents: those that support it, and others of the corpus drawn at random."""
+        """Give each question `count` documents: its gold passages and random other passages."""
         everything = [paragraph.key for paragraph in self.paragraphs]
         contexts = {}
         for question in self.questions:
@@ -132,7 +133,7 @@ class Dataset:
         return replace(self, contexts=contexts, portion=f"{self.portion}, {count} documents each")
 
     def sample(self, limit: int | None, seed: int = 0) -> Dataset:
-        """A random part of the questions, in their original order; the whole where `limit` reaches it."""
+        """Return a random sample of the questions in original order. Return all if `limit` is not smaller."""
         if limit is None or limit >= len(self.questions):
             return self
         if limit < 1:
@@ -151,12 +152,12 @@ def _renamed(question: Question, names: Mapping[str, str]) -> Question:
         question,
         passages=tuple(names[key] for key in question.passages),
         aliases={names[key]: tuple(names[other] for other in others) for key, others in question.aliases.items()},
-        extra={},  # speaks of titles
+        extra={},  # contains titles
     )
 
 
 def _sentences(paragraph: Paragraph) -> list[Paragraph]:
-    """One passage per sentence, under the title of its paragraph; a data set that gives no sentences is cut by rule."""
+    """Split a paragraph into one passage per sentence. Use a sentence splitter if the data set has no sentences."""
     given = [sentence for sentence in paragraph.sentences if sentence.strip()]
     texts = given if len(given) > 1 else sentences(paragraph.text) or [paragraph.text]
     return [
@@ -176,7 +177,7 @@ def _about_sentences(question: Question, keys: Mapping[str, tuple[str, ...]]) ->
 
 
 def mark_topics(question: Question) -> str:
-    """The question with its topics in brackets: where they occur, else at the end; an official mark is kept."""
+    """Mark the topics with brackets where they occur, otherwise append them. Keep existing marks."""
     text = question.text
     for topic in question.topics:
         if f"[{topic}]" in text:
@@ -187,14 +188,14 @@ def mark_topics(question: Question) -> str:
 
 
 class Pool:
-    """Collects paragraphs; the same title with the same text is one paragraph, another text gets another key."""
+    """Collects paragraphs. Equal title and text give one paragraph. A different text gets a new key."""
 
     def __init__(self) -> None:
         self._by_content: dict[tuple[str, tuple[str, ...]], Paragraph] = {}
         self._keys: set[str] = set()
 
     def add(self, title: str, sentences: Iterable[str]) -> Paragraph:
-        """The paragraph with this title and text, new or known; its key is the title, numbered where that is taken."""
+        """Return the paragraph with this title and text. Its key is the title, numbered if the title is taken."""
         content = (title, tuple(sentences))
         if content not in self._by_content:
             key, number = title, 1
@@ -206,15 +207,15 @@ class Pool:
         return self._by_content[content]
 
     def paragraphs(self) -> tuple[Paragraph, ...]:
-        """All paragraphs in the order they came."""
+        """Return all paragraphs in insertion order."""
         return tuple(self._by_content.values())
 
 
 def triple_tables(file: Path, separator: str = "\t", subject_class: str = "entity") -> Tables:
-    """Head, relation and tail per line; `subject_class` is the label a user would give with `--class`."""
+    """Read head, relation and tail per line. `subject_class` corresponds to `--class`."""
     rows = list(read_rows(file, separator, 3))
     columns = {
-        name: pa.array([cells[place] for _, cells in rows], pa.string()) for place, name in enumerate(EDGE_COLUMNS)
+        name: pa.array([cells[index] for _, cells in rows], pa.string()) for index, name in enumerate(EDGE_COLUMNS)
     }
     lines = pa.array([number for number, _ in rows], pa.int64())
     piece = Piece(pa.table(columns), str(file), lines=lines)

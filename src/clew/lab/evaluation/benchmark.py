@@ -1,4 +1,4 @@
-"""A method by name on a data set, from the base to the judged answers: what `clew eval` runs."""
+"""Run a method on a data set, from the base to the judged answers. `clew eval` uses this module."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
 
 WITH_A_MODEL = 8
-"""Questions under way at once where a model answers; without one they go one by one, so that latencies are a user's."""
+"""Number of parallel questions if a model answers. Without a model it is 1, to measure the latency of a single user."""
 
 
 @dataclass(frozen=True)
 class GoldenPassages(Method):
-    """The gold passages of each question: what a perfect retrieval would give the reader.
+    """Use the gold passages of each question, which simulates perfect retrieval for the reader.
 
-    Gold is known to the evaluation alone, so this method can be evaluated and never asked.
+    Only the evaluation knows gold passages, so `clew ask` does not offer this method.
     """
 
     name = "golden_passages"
@@ -42,11 +42,11 @@ class GoldenPassages(Method):
 
     @classmethod
     def of(cls, dataset: Dataset) -> GoldenPassages:
-        """Those of a data set."""
+        """Build the method from a data set."""
         return cls({question.text: question.passages for question in dataset.questions})
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The gold passages, in their order, read."""
+        """Return the reader's answer from the gold passages, in their order."""
         nodes = [tools.kb.find(key) for key in self.gold.get(question, ())]
         ranking = Ranking.of(nodes, list(range(len(nodes), 0, -1)))
         return answer_from_passages(tools.stored, question, ranking, reader_for(tools))
@@ -54,30 +54,30 @@ class GoldenPassages(Method):
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A data set with the base its questions are asked of."""
+    """A data set and the base that answers its questions."""
 
     dataset: Dataset
     kb: str | Path | None = None
-    """None means the base the data set brings."""
+    """None selects the data set's base."""
     given: OpenBase | None = field(default=None, repr=False)
-    """A base that is open already."""
+    """An open base to use instead."""
     model: LanguageModel | None = None
     embedder: str | None = None
-    """None means the one the base remembers, where it ships with Clew or the user has named it."""
+    """None selects the base's embedder, if it ships with Clew or the user approved it."""
     match: Literal["strict", "lenient"] | None = None
-    """None means the data set's own rule."""
+    """None selects the data set's rule."""
     per_question: bool = False
-    """Each question over its own paragraphs alone, as in the papers."""
+    """Whether each question sees only its own paragraphs, like in the papers."""
     edges: EdgeOptions | None = None
-    """How the passages of a corpus are joined; None means as `clew build` joins them."""
+    """Edges between the passages of a corpus. None selects the defaults of `clew build`."""
     say: Callable[[str], None] = field(default=lambda _: None, repr=False)
-    """Told the stages of a build."""
+    """Receives the stages of a build."""
     note: Callable[[str], None] = field(default=lambda _: None, repr=False)
-    """Told why a base in the cache is built again."""
+    """Receives the reason if a cached base is rebuilt."""
 
     @cached_property
     def tools(self) -> OpenBase:
-        """Over the whole base."""
+        """The open base."""
         if self.given is not None:
             return self.given
         base = self.kb or dataset_base(self.dataset, self.edges, self.say, self.note)
@@ -85,7 +85,7 @@ class Benchmark:
 
     @cached_property
     def rule(self) -> Match:
-        """How candidates are compared with gold answers."""
+        """Rule that compares candidates with gold answers."""
         own = self.dataset.match
         if self.dataset.kind == "documents":
             return "key"
@@ -95,11 +95,11 @@ class Benchmark:
         if own == "auto":
             return "key" if known == len(all_gold(self.dataset)) else self.match or "strict"
         if not known:
-            raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: is it the right base?")
+            raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: pass the matching base")
         return "key"
 
     def name_of(self, key: str) -> str:
-        """The name of the node with a gold key, with the key; the key alone where there is no such node."""
+        """Return the name and key of the node with a gold key, or the key if the node is unnamed or missing."""
         try:
             name = self.tools.kb.refs([self.tools.kb.find(key)])[0].name
         except NotFoundError:
@@ -116,14 +116,15 @@ class Benchmark:
         on_row: Callable[[Row], None] = lambda _: None,
         on_interrupt: Callable[[], None] = lambda: None,
     ) -> Run:
-        """Put every question to a method; with `out`, below the folder named after the data set and the method.
+        """Run a method on every question. `out` is the parent of the run folder.
 
-        Workers open the base themselves. They ask no model: its replies, and what was paid, are kept in one place.
+        Workers open the base themselves. They cannot use a model, because its replies and costs are recorded in one
+        place.
         """
         if self.per_question and not self.dataset.contexts:
-            raise InputError(f"{self.dataset.name} gives its questions no paragraphs: leave out --per-question")
+            raise InputError(f"{self.dataset.name} has no paragraphs per question: remove --per-question")
         if workers is not None and self.tools.model is not None:
-            raise InputError("a language model is asked by this machine alone: --concurrency asks it more, not --ray")
+            raise InputError("workers cannot use a language model: use --concurrency instead of --ray")
         setup = Setup.of(
             self.dataset,
             method.name,
@@ -148,11 +149,11 @@ class Benchmark:
         )
 
     def answering(self, method: Method) -> Answering:
-        """How a question is put to a method."""
+        """Return a function that runs the method on a question."""
         return lambda question, recorder: ask(method, question.text, self._tools_for(question), recorder)
 
     def method(self, name: str, options: Mapping[str, object] | None = None) -> Method:
-        """A method by name; perfect retrieval is told what to retrieve, which no other method ever is."""
+        """Create a method by name. Only `golden_passages` receives gold data."""
         return GoldenPassages.of(self.dataset) if name == GoldenPassages.name else create(name, options)
 
     def _tools_for(self, question: Question) -> OpenBase:
@@ -163,7 +164,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class AnswerQuestions:
-    """What workers are sent to answer the questions of a run."""
+    """The task sent to workers: answer the questions of a run."""
 
     benchmark: Benchmark
     method: Method
@@ -171,18 +172,21 @@ class AnswerQuestions:
 
     @classmethod
     def of(cls, benchmark: Benchmark, method: Method, setup: Setup) -> AnswerQuestions:
-        """A run without what is open here, and without paragraphs that no question needs for itself."""
+        """Build a task without open resources, and without paragraphs unless each question needs its own."""
         data = benchmark.dataset
         texts = data.paragraphs if benchmark.per_question else ()
         sent = replace(benchmark, kb=benchmark.tools.place, dataset=replace(data, base=None, paragraphs=texts))
         return cls(replace(sent, given=None, say=lambda _: None, note=lambda _: None), method, setup)
 
     def open(self) -> Callable[[Question], Row | PendingError]:
-        """The base must be in the same state, and all that has been learned the same."""
+        """Open the base and return the function.
+
+        Raise StorageError if the base or trained state differs from the run's.
+        """
         benchmark, setup = self.benchmark, self.setup
         mine = identity(self.method, benchmark.tools)
         if benchmark.tools.identity != setup.base or any(setup.parameters[name] != mine[name] for name in mine):
-            raise StorageError(f"{benchmark.tools.kb!r} is not what it is where the run was begun")
+            raise StorageError(f"{benchmark.tools.kb!r} differs from the run's base: copy that base to every worker")
         return partial(
             judged,
             answering=benchmark.answering(self.method),
@@ -193,7 +197,7 @@ class AnswerQuestions:
 
 
 def aliases_in(kb: KnowledgeBase) -> NamesOf:
-    """The aliases of a node of this base, remembered: the same nodes are ranked again and again."""
+    """Return a cached lookup of node aliases. The same nodes are ranked many times."""
 
     @lru_cache(maxsize=1 << 18)
     def aliases(node: NodeRef) -> tuple[str, ...]:
@@ -203,12 +207,12 @@ def aliases_in(kb: KnowledgeBase) -> NamesOf:
 
 
 def all_gold(dataset: Dataset) -> set[str]:
-    """Every gold answer of a data set once."""
+    """Return the distinct gold answers of a data set."""
     return {answer for question in dataset.questions for answer in question.answers}
 
 
 def gold_keys(dataset: Dataset, kb: KnowledgeBase) -> int:
-    """How many gold answers are keys of nodes."""
+    """Count the gold answers that are node keys."""
     return sum(_is_key(answer, kb) for answer in all_gold(dataset))
 
 

@@ -1,4 +1,4 @@
-"""Runs in numbers: metrics with intervals, latency, calls, tokens, cost, fallbacks; and paired tests."""
+"""Summarise runs: metrics with intervals, latency, calls, tokens, cost, fallbacks and paired tests."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ RESAMPLES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A 95 % interval."""
+    """A 95 % confidence interval."""
 
     low: float
     high: float
 
 
 def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
-    """The percentile bootstrap of the mean (Efron 1979).
+    """Compute the percentile bootstrap of the mean (Efron 1979).
 
-    Resampling n values with replacement draws how often each distinct value occurs from a multinomial distribution:
-    the same distribution of means, without drawing every question.
+    Resampling n values with replacement gives multinomial counts of the distinct values. Drawing these counts gives the
+    same distribution of means and is faster than drawing every question.
     """
     if not values:
         return Interval(0.0, 0.0)
@@ -45,15 +45,15 @@ def bootstrap(values: Sequence[float], seed: int = 0) -> Interval:
 
 
 def randomisation_test(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> float:
-    """The two-sided p-value of a paired difference in means, the two systems swapped at random for each question.
+    """Return the two-sided p-value of a paired difference in means, by randomly swapping the systems per question.
 
-    Fisher 1935; recommended for retrieval by Smucker, Allan and Carterette 2007.
+    Fisher 1935. Recommended for retrieval by Smucker, Allan and Carterette 2007.
     """
     differences = np.asarray(ours, dtype=np.float64) - np.asarray(theirs, dtype=np.float64)
     sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)
     if not len(sizes):
         return 1.0
-    # Of c differences of one size, those that keep their sign are binomial: no question needs a coin of its own.
+    # The number of unchanged signs among c differences of one size is binomial, so draw it at once.
     kept = np.random.default_rng(seed).binomial(counts, 0.5, size=(RESAMPLES, len(counts)))
     sums = (2 * kept - counts) @ sizes
     observed = abs(float(differences.sum()))
@@ -62,7 +62,7 @@ def randomisation_test(ours: Sequence[float], theirs: Sequence[float], seed: int
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The same p-values corrected for their number (Holm 1979), in the same order."""
+    """Correct the p-values for multiple comparisons (Holm 1979), in the same order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     corrected = [0.0] * len(p_values)
     highest = 0.0
@@ -74,7 +74,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`difference` is the first run's mean minus the second's, over the `n` questions both answered."""
+    """A paired comparison: mean of the first run minus mean of the second, over the `n` questions of both."""
 
     first: str
     second: str
@@ -84,10 +84,10 @@ class Comparison:
     interval: Interval
     p: float
     corrected: float
-    """The p-value corrected for the number of comparisons (Holm)."""
+    """Holm-corrected p-value."""
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return {
             "first": self.first,
             "second": self.second,
@@ -101,7 +101,7 @@ class Comparison:
 
 
 def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[Comparison]:
-    """Every pair of labelled runs; all runs must be over the same questions."""
+    """Compare every pair of labelled runs. All runs must be over the same questions."""
     compared = [_compare(first, second, metric, seed) for first, second in combinations(runs, 2)]
     pairs = [pair for pair in compared if pair is not None]
     corrected = holm([pair.p for pair in pairs])
@@ -123,14 +123,14 @@ def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a table shows of a run."""
+    """The figures of a run for reports."""
 
     setup: Setup
     n: int
-    """Questions answered, failed ones included."""
+    """Number of answered questions, including failed ones."""
     waiting: int
     failed: int
-    """Questions that ended in an error and scored 0."""
+    """Number of questions that raised an error and scored 0."""
     metrics: Mapping[str, float]
     intervals: Mapping[str, Interval]
     p50_ms: float
@@ -143,7 +143,7 @@ class Summary:
     fallback_steps: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of `runs`."""
+        """Return one entry of `runs`."""
         setup = self.setup
         return {
             "dataset": setup.dataset,
@@ -171,7 +171,7 @@ class Summary:
 
 
 def summarise(run: Run, seed: int = 0) -> Summary:
-    """All numbers of a run."""
+    """Compute all figures of a run."""
     values = metric_values(run.rows, run.setup.kind)
     latencies = [row.seconds * 1000 for row in run.rows]
     steps = Counter(fallback.step for row in run.rows for fallback in row.fallbacks)
@@ -194,7 +194,7 @@ def summarise(run: Run, seed: int = 0) -> Summary:
 
 
 def metric_values(rows: Sequence[Row], kind: Kind) -> dict[str, list[float]]:
-    """The values of each metric over the questions it applies to; reading is left out where nothing was written."""
+    """Collect the values of each metric. Omit reading metrics if no answer text was written."""
     values: dict[str, list[float]] = {}
     unwritten = READING if kind == "documents" and all(row.text is None for row in rows) else ()
     for row in rows:
@@ -205,6 +205,6 @@ def metric_values(rows: Sequence[Row], kind: Kind) -> dict[str, list[float]]:
 
 
 def by_type(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each question type, most frequent first; empty where no question has a type."""
+    """Group the rows by question type, most frequent first. Empty if no question has a type."""
     counts = Counter(row.type for row in rows if row.type)
     return {name: [row for row in rows if row.type == name] for name, _ in counts.most_common()}

@@ -1,8 +1,8 @@
-"""LLM-graded accuracy, the first metric of Knowledge Graph Prompting: a model says whether an answer is right.
+"""LLM-graded accuracy, the first metric of Knowledge Graph Prompting: a model judges whether an answer is right.
 
-Each answer is graded twice, gold before prediction and the other way round, as models lean to what stands where. It
-counts as right where both say so; how often the two agree, and how often they agree with exact match, is reported
-beside the accuracy, since a grader is no measure of its own quality.
+Each answer is graded twice, with gold before and after the prediction, because models have a position bias. An answer
+is right if both grades are positive. The report includes the agreement between the two orders and with exact match,
+because grader accuracy says nothing about the grader's quality.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRADE = Prompt.load("clew.lab.evaluation", "grade")
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What a grader said about one answer in both orders; None where it gave no usable reply."""
+    """Grades of one answer in both orders. None if the reply was unusable."""
 
     id: str
     gold_first: bool | None
@@ -34,13 +34,13 @@ class Graded:
 
     @property
     def right(self) -> bool:
-        """Whether both orders say so."""
+        """Whether both grades are positive."""
         return bool(self.gold_first and self.prediction_first)
 
 
 @dataclass(frozen=True)
 class Grading:
-    """The grades of a run taken together; shares are 0..1."""
+    """Grades of a whole run. Rates are between 0 and 1."""
 
     n: int
     accuracy: float
@@ -55,18 +55,18 @@ class Grading:
     ungraded: int
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return asdict(self)
 
 
 def grade(rows: Sequence[Row], answers: Mapping[str, Sequence[str]], model: LanguageModel) -> list[Graded]:
-    """Both orders of every written answer; an answer that was not written is wrong without asking.
+    """Grade every written answer in both orders. Missing answers are wrong and need no model call.
 
-    `answers` are the accepted wordings of each question, by its id.
+    `answers` maps question ids to accepted texts.
     """
     if unknown := [row.id for row in rows if not answers.get(row.id)]:
         raise InputError(
-            f"{len(unknown)} questions have no gold answer to grade by, such as {unknown[0]!r}: other data?"
+            f"{len(unknown)} questions have no gold answer, such as {unknown[0]!r}: pass the question file of this run"
         )
     asked = [row for row in rows if row.text]
     asks = []
@@ -90,9 +90,9 @@ def grade(rows: Sequence[Row], answers: Mapping[str, Sequence[str]], model: Lang
 
 
 def summarise_grades(grades: Sequence[Graded], seed: int = 0) -> Grading:
-    """Accuracy with its interval, and how far the orders, and exact match, bear it out."""
+    """Compute the accuracy with its interval, and its agreement between orders and with exact match."""
     if not grades:
-        raise InputError("nothing to grade: the run has no answers")
+        raise InputError("the run has no answers: nothing to grade")
     right = [float(one.right) for one in grades]
     interval = bootstrap(right, seed)
     same = _mean([one.right == one.exact for one in grades])
@@ -116,7 +116,7 @@ def summarise_grades(grades: Sequence[Graded], seed: int = 0) -> Grading:
 
 
 def read_grade(completion: Completion) -> bool:
-    """The only 0 or 1 in a reply."""
+    """Return whether the grade is 1. Raise ReplyError unless the reply contains exactly one of 0 and 1."""
     found = set(re.findall(r"(?<![\d.])[01](?!\d|\.\d)", completion.text))
     if len(found) != 1:
         raise ReplyError("expected 1 or 0")

@@ -1,4 +1,4 @@
-"""When an answer counts as right, and what a question scores."""
+"""Compare answers with gold answers and score questions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from clew.lab.datasets.questions import Kind, Match, Question
 from clew.lab.evaluation import metrics
 
 NamesOf = Callable[[NodeRef], Iterable[str]]
-"""All names of a node beside the one it shows: its aliases."""
+"""Returns the aliases of a node."""
 
 
 @lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
-    """Case, width and accents' encoding, underscores and spaces do not matter; every other character does."""
+    """Normalise case, Unicode form, underscores and spaces."""
     plain = name if name.isascii() else unicodedata.normalize("NFKC", name)
     return " ".join(plain.replace("_", " ").split()).casefold()
 
@@ -27,7 +27,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 class Gold:
-    """The gold answers of one question; wordings that are the same after normalisation are one answer."""
+    """The gold answers of one question. Answers that are equal after normalisation count once."""
 
     def __init__(self, answers: Sequence[str], aliases: Mapping[str, Sequence[str]], match: Match) -> None:
         self.match = match
@@ -50,7 +50,7 @@ class Gold:
         return self._count
 
     def named_by(self, node: NodeRef, names_of: NamesOf) -> frozenset[int]:
-        """The numbers of the gold answers that this node is."""
+        """Return the numbers of the gold answers that match this node."""
         if self.match == "key":
             return self._numbers.get(node.key, _NOTHING)
         names = (node.key, *names_of(node)) if node.key == node.name else (node.key, node.name, *names_of(node))
@@ -63,12 +63,12 @@ class Gold:
         return found
 
     def find(self, candidates: Iterable[Candidate], names_of: NamesOf) -> list[frozenset[int]]:
-        """For each candidate the gold answers it names."""
+        """Return the matching gold answers of each candidate."""
         return [self.named_by(candidate.node, names_of) for candidate in candidates]
 
 
 def _squeezed(name: str) -> str:
-    """Think-on-Graph compares without case and spaces; empty names never match, unlike in its evaluator."""
+    """Remove case and spaces, like Think-on-Graph. Unlike its evaluator, empty names do not match."""
     return normalise_name(name).replace(" ", "")
 
 
@@ -76,28 +76,28 @@ _FORMS: Mapping[Match, Callable[[str], str]] = {"key": str, "strict": normalise_
 
 
 PRIMARY: Mapping[Kind, str] = {"retrieval": "hit@1", "graph": "hit@1", "documents": "recall@5"}
-"""The metric shown first, compared between methods, and by which failures are sorted."""
+"""The main metric of each kind, used to compare methods and to sort failures."""
 
 BUDGET = 30
-"""Passages KGP hands to its reader: SF-EM and precision are taken over so many."""
+"""Number of passages that KGP passes to its reader. SF-EM and precision use this cutoff."""
 
 READING = ("em", "f1")
-"""Metrics of a written answer, left out where no answer of a run has one."""
+"""Metrics of written answers. Omitted if no answer of a run has text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The metrics of one question, how many gold answers it has, and the places at which they were found."""
+    """The metrics of one question, its number of gold answers, and their ranks."""
 
     metrics: Mapping[str, float]
     gold: int
     places: tuple[int, ...] = ()
     proposed: int = 0
-    """How many candidates were put forward as the answer."""
+    """Number of candidates in the answer set."""
 
 
 def score(question: Question, answer: Answer | None, kind: Kind, match: Match, names_of: NamesOf) -> Score:
-    """The metrics of this kind of data set; all are 0 where there is no answer."""
+    """Compute the metrics of this kind of data set. All are 0 if there is no answer."""
     if kind == "documents":
         return _score_documents(question, answer)
     given = question.value is not None and answer is not None and answer.value is not None
@@ -125,11 +125,11 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
 
 
 NEAR = 1e-3
-"""Numbers that differ by less than this share are the same."""
+"""Maximum relative difference between equal numbers."""
 
 
 def same_value(value: bool | int | float | str | None, gold: bool | int | float | str) -> bool:
-    """Whether a value is the right one: the truth itself, a number up to rounding, a text whatever its case."""
+    """Return whether a value is right. Booleans match exactly, numbers within `NEAR`, text case-insensitively."""
     if value is None or isinstance(value, bool) != isinstance(gold, bool):
         return False
     try:
@@ -139,7 +139,7 @@ def same_value(value: bool | int | float | str | None, gold: bool | int | float 
 
 
 def _score_value(question: Question, answer: Answer | None) -> Score:
-    """Right or wrong: a value, or that nothing is put forward where the base has no answer."""
+    """Score a value, or an empty answer if the base has no answer, as right or wrong."""
     if question.value is None:
         right = answer is None or (answer.value is None and not answer.answer_set)
     else:
@@ -149,7 +149,7 @@ def _score_value(question: Question, answer: Answer | None) -> Score:
 
 
 def _of_answer_set(answer: Answer | None, found: list[frozenset[int]]) -> list[frozenset[int]]:
-    """What the candidates of the answer set name; each candidate has been looked up already."""
+    """Return the matches of the candidates in the answer set."""
     if answer is None:
         return []
     proposed = set(map(id, answer.answer_set))
@@ -173,9 +173,9 @@ def _score_documents(question: Question, answer: Answer | None) -> Score:
 
 
 def structures_in(answer: Answer) -> set[str]:
-    """Keys of the pages and tables that an answer was looked for in: those it located, and where its passages stand.
+    """Return the keys of the pages and tables used for an answer: located structures and the pages of its passages.
 
-    Struct-EM asks whether the structures that a question names are among them (Knowledge Graph Prompting, 5.1.3).
+    Struct-EM checks that they include the structures named by the question (Knowledge Graph Prompting, 5.1.3).
     """
     found = {str(part["node"]) for part in answer.query.get("structure", ())}
     for candidate in answer.candidates[:BUDGET]:
@@ -187,7 +187,7 @@ def structures_in(answer: Answer) -> set[str]:
 
 
 def first_places(found: metrics.Found) -> tuple[int, ...]:
-    """For each gold answer that was found its first place, counted from 1."""
+    """Return the first rank, starting at 1, of each gold answer in the results."""
     seen: set[int] = set()
     places: list[int] = []
     for place, named in enumerate(found, 1):

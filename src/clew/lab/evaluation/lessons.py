@@ -1,4 +1,4 @@
-"""Questions with gold answers as lessons: for a dense retriever, judged on others, and for the graph network."""
+"""Build training data from questions with gold answers, for a dense retriever and for the graph network."""
 
 from __future__ import annotations
 
@@ -34,33 +34,36 @@ from clew.store.index.vectors import VectorIndex
 from clew.store.open_base import OpenBase
 
 SEEN = 20
-"""Places of a ranking that are judged."""
+"""Number of ranks to evaluate."""
 LICENCE = "start: Apache-2.0; what was learned: as the questions and the texts of the base allow"
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a dense retriever is trained on and how."""
+    """Data and settings to train a dense retriever."""
 
     tools: OpenBase
     dataset: Dataset
     settings: DenseSettings
     left_out: str = "0/5"
-    """The part of the questions that it is judged on."""
+    """Fold of the questions held out for evaluation."""
     relations: bool = True
     say: Callable[[str], None] = print
     progress: Callable[[int, int], None] = lambda _done, _all: None
 
 
 def train_dense(trial: Trial, out: Path, command: str = "") -> dict[str, Any]:
-    """Train on most questions, judge on the rest beside vector search, and write weights and card; returns the card."""
+    """Train on most questions, evaluate on the rest against vector search, and write weights and card.
+
+    Return the card.
+    """
     tools, among = trial.tools, answer_nodes(trial.tools.kb)
     gold = _gold(trial)
     left = names_of_fold((question.id for question, _ in gold), *parse_fold(trial.left_out), trial.settings.seed)
     held = [(question, right) for question, right in gold if question.id in left]
     kept = [(question, right) for question, right in gold if question.id not in left]
     if not held or not kept:
-        raise InputError(f"{trial.dataset.name} has {len(gold)} questions with answers: too few to hold some apart")
+        raise InputError(f"{trial.dataset.name} has only {len(gold)} questions with answers: add questions")
     deep = trial.settings.hard + max(len(right) for _, right in gold)
 
     def found(question: Question, count: int, vectors: VectorIndex | None = None) -> list[int]:
@@ -104,18 +107,18 @@ def train_dense(trial: Trial, out: Path, command: str = "") -> dict[str, Any]:
 def judged(
     gold: Sequence[frozenset[int]], before: Sequence[Sequence[int]], after: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
-    """The metrics of both rankings, each with its 95 % interval, and the p-value of the difference in Hit@1."""
-    told: dict[str, Any] = {}
+    """Compute the metrics of both rankings with 95 % intervals, and the p-value of the difference in Hit@1."""
+    figures: dict[str, Any] = {}
     first = []
     for name, rankings in (("vector search", before), ("dense retriever", after)):
         rows = [_row(ranking, right) for ranking, right in zip(rankings, gold, strict=True)]
         first.append([row["hit@1"] for row in rows])
-        told[name] = {}
+        figures[name] = {}
         for metric in rows[0]:
             values = [row[metric] for row in rows]
             between = bootstrap(values)
-            told[name][metric] = [float(np.mean(values)), between.low, between.high]
-    return {**told, "p of hit@1": randomisation_test(first[1], first[0])}
+            figures[name][metric] = [float(np.mean(values)), between.low, between.high]
+    return {**figures, "p of hit@1": randomisation_test(first[1], first[0])}
 
 
 def _row(ranking: Sequence[int], right: frozenset[int]) -> Mapping[str, float]:
@@ -129,7 +132,7 @@ def _row(ranking: Sequence[int], right: frozenset[int]) -> Mapping[str, float]:
 
 
 def _gold(trial: Trial) -> list[tuple[Question, frozenset[int]]]:
-    """The questions that nodes answer, with these nodes."""
+    """Return the questions that are answered by nodes, with these nodes."""
     tools = trial.tools
     by_key = Benchmark(trial.dataset, given=tools).rule == "key"
 
@@ -144,7 +147,7 @@ def _gold(trial: Trial) -> list[tuple[Question, frozenset[int]]]:
 
 
 def graph_base(kb: ArrayKnowledgeBase, name: str) -> GraphBase:
-    """A whole base as the network sees it."""
+    """Convert a whole base to the network's input."""
     vocabulary = Vocabulary(kb.schema)
     types = kb.types.astype(np.int64)
     edges = kb.edges(kb.nodes(), direction="out")
@@ -165,7 +168,7 @@ def graph_base(kb: ArrayKnowledgeBase, name: str) -> GraphBase:
 
 
 def graph_questions(tools: OpenBase, questions: Sequence[Question]) -> list[GraphQuestion]:
-    """Those questions that start from a node of the base and ask for others."""
+    """Convert the questions that mention a node and ask for other nodes."""
     kb, vocabulary = tools.kb, Vocabulary(tools.kb.schema)
     named: defaultdict[str, list[int]] = defaultdict(list)
     for ref in kb.refs(kb.nodes().array):
@@ -186,9 +189,9 @@ def graph_questions(tools: OpenBase, questions: Sequence[Question]) -> list[Grap
 
 
 def graph_lessons(tools: OpenBase, name: str, questions: Sequence[Question], kept: float, seed: int) -> Lessons:
-    """A base with its questions, a share of which is kept back."""
+    """Split a base's questions into training and validation. `kept` is the validation share."""
     if not isinstance(tools.kb, ArrayKnowledgeBase):
-        raise InputError(f"{name}: only an embedded base can be learned from")
+        raise InputError(f"{name}: training needs an embedded base: copy the base to a local folder")
     made = graph_questions(tools, questions)
     random.Random(seed).shuffle(made)
     count = round(kept * len(made))

@@ -1,7 +1,7 @@
-"""The metrics, one formula per function, over relevance in ranked order; nothing here knows a data set or a model.
+"""Metrics over ranked results, one function per formula, independent of data sets and models.
 
-A ranking is judged by `found`: for every place of the ranking, the gold answers it names (usually none or one). A gold
-answer counts once, at the first place that names it; one that is never named was not retrieved, whatever its score.
+A ranking is given by `found`: for each rank, the matching gold answers, usually none or one. A gold answer counts once,
+at the first rank that matches it. Gold answers without a match were not retrieved.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 Found = Sequence[frozenset[int]]
-"""For each place, the numbers of the gold answers found there."""
+"""For each rank, the numbers of the matching gold answers."""
 
 
 def hit(found: Found, k: int) -> float:
-    """Hit@k: 1 where any of the first k places names a gold answer."""
+    """Compute Hit@k: 1 if any of the first k results matches a gold answer."""
     return float(any(found[:k]))
 
 
 def recall(found: Found, gold: int, k: int) -> float:
-    """Recall@k over all gold answers, as in STaRK's official evaluation."""
+    """Compute Recall@k over all gold answers, like STaRK's official evaluation."""
     return len(frozenset().union(*found[:k])) / gold if gold else 0.0
 
 
 def capped_recall(found: Found, gold: int, k: int) -> float:
-    """Recall@k over min(k, gold), as in 4StepFocus: the best possible ranking scores 1."""
+    """Compute Recall@k over min(k, gold), like 4StepFocus. The best possible ranking scores 1."""
     return len(frozenset().union(*found[:k])) / min(k, gold) if gold else 0.0
 
 
 def reciprocal_rank(found: Found) -> float:
-    """1 / the first place that names a gold answer, 0 where none does; its mean is the MRR (Voorhees 1999)."""
+    """Compute 1 / the first matching rank, or 0 without a match. The mean is the MRR (Voorhees 1999)."""
     return next((1.0 / place for place, named in enumerate(found, 1) if named), 0.0)
 
 
 def precision(found: Found) -> float:
-    """The share of places that name a gold answer, 0 where there are none."""
+    """Compute the share of results that match a gold answer, or 0 without results."""
     return sum(map(bool, found)) / len(found) if found else 0.0
 
 
 def f1(found: Found, gold: int) -> float:
-    """The harmonic mean of precision and recall of an answer set."""
+    """Compute the harmonic mean of precision and recall of an answer set."""
     correct, complete = precision(found), recall(found, gold, len(found))
     return 2 * correct * complete / (correct + complete) if correct and complete else 0.0
 
 
 def exact(found: Found, gold: int) -> float:
-    """1 where an answer set names every gold answer and nothing else."""
+    """Return 1 if an answer set contains every gold answer and nothing else."""
     return float(bool(gold) and precision(found) == 1.0 and recall(found, gold, len(found)) == 1.0)
 
 
 def covered(found: Found, gold: int, k: int) -> float:
-    """SF-EM (supporting facts, exact): 1 where the first k places name every gold answer."""
+    """Compute SF-EM (supporting facts, exact): 1 if the first k results match every gold answer."""
     return float(bool(gold) and recall(found, gold, k) == 1.0)
 
 
@@ -63,21 +63,21 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalise_text(text: str) -> str:
-    """Lower case, no punctuation, no articles, single spaces: the rule of SQuAD (Rajpurkar et al. 2016).
+    """Lower-case the text and remove punctuation, articles and extra spaces, like SQuAD (Rajpurkar et al. 2016).
 
-    Deviation from SQuAD: a text that is nothing but articles and punctuation, such as the grade "A", stays as it is.
+    Deviation from SQuAD: a text of only articles and punctuation, such as the grade "A", is only lower-cased.
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()) or text.strip().lower()
 
 
 def text_exact(answer: str, gold: Iterable[str]) -> float:
-    """EM: 1 where the normalised answer is one of the accepted ones."""
+    """Compute EM: 1 if the normalised answer equals an accepted answer."""
     ours = normalise_text(answer)
     return float(bool(ours) and ours in {normalise_text(accepted) for accepted in gold})
 
 
 def text_f1(answer: str, gold: Iterable[str]) -> float:
-    """The best token F1 against an accepted answer; yes and no are right or wrong as a whole (Yang et al. 2018)."""
+    """Return the best token F1 over the accepted answers. Yes and no must match exactly (Yang et al. 2018)."""
     return max((_token_f1(normalise_text(answer), normalise_text(accepted)) for accepted in gold), default=0.0)
 
 
@@ -92,5 +92,5 @@ def _token_f1(answer: str, gold: str) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed; 0 where there are none."""
+    """Return the smallest value that is at least as large as this share of the values, or 0 without values."""
     return float(np.quantile(values, share, method="inverted_cdf")) if values else 0.0

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no script, no font, no network."""
+"""Render a report as one self-contained HTML page without scripts, fonts or network access."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ LABELS = {
     "em": "EM",
     "struct-em": "Struct-EM",
 }
-"""How tables call the metrics; Hits@1 is Hit@1 by another name and not shown twice."""
+"""Display names of the metrics. Hits@1 equals Hit@1 and is not shown."""
 
-MOST_TYPES = 30
+MAX_TYPES = 30
 
 
 @dataclass(frozen=True)
 class Table:
-    """A titled table of cells that are ready to be shown."""
+    """A titled table of formatted cells."""
 
     title: str
     columns: tuple[str, ...]
@@ -50,12 +50,12 @@ class Table:
 
 
 def metric_name(metric: str) -> str:
-    """What tables call a metric."""
+    """Return the display name of a metric."""
     return LABELS.get(metric, metric)
 
 
 def overview(section: Section) -> Table:
-    """One row per run: metrics in percent with 95 % intervals."""
+    """Build a table with one row per run: metrics in percent with 95 % intervals."""
     metrics = [name for name in LABELS if any(name in summary.metrics for summary in section.summaries)]
     rows = []
     for (label, run), summary in zip(section.runs, section.summaries, strict=True):
@@ -68,14 +68,14 @@ def overview(section: Section) -> Table:
             else:
                 cells.append("–")
         rows.append(tuple(cells))
-    note = "In percent, with bootstrap 95 % intervals; questions that failed score 0 and are counted."
+    note = "In percent, with bootstrap 95 % intervals. Failed questions score 0 and are included."
     if "recall@20/min" in metrics:
-        note += " Recall@20 is a share of all gold answers, Recall@20/min of as many as 20 places can hold."
+        note += " Recall@20 divides by all gold answers, Recall@20/min by at most 20."
     return Table(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
 
 
 def costs(section: Section) -> Table:
-    """One row per run: what its answers took."""
+    """Build a table with one row per run: latency, calls, tokens and cost."""
     columns = ("method", "p50 ms", "p95 ms", "calls", "from cache", "tokens", "cost", "fallbacks", "failed")
     rows = tuple(
         (
@@ -95,7 +95,7 @@ def costs(section: Section) -> Table:
 
 
 def comparison_table(section: Section) -> Table:
-    """Every pair of runs on the questions both answered."""
+    """Build a table that compares every pair of runs on their common questions."""
     rows = tuple(
         (
             pair.first,
@@ -108,24 +108,24 @@ def comparison_table(section: Section) -> Table:
         for pair in section.comparisons
     )
     columns = ("method", "against", "n", f"difference in {metric_name(section.metric)}", "p", "p corrected")
-    note = "Paired randomisation test, two-sided; corrected for the number of pairs by Holm's method."
+    note = "Paired randomisation test, two-sided, with Holm's correction for the number of pairs."
     return Table("Paired comparison", columns, rows, note)
 
 
 def type_table(section: Section) -> Table:
-    """The chosen metric by question type, most frequent types first."""
+    """Build a table of the section's metric by question type, most frequent first."""
     types = types_of(section)
     rows = tuple(
         (name, f"{n:,}", *("–" if mean is None else percent(mean) for mean in means))
-        for name, n, means in types[:MOST_TYPES]
+        for name, n, means in types[:MAX_TYPES]
     )
-    note = f"The {MOST_TYPES} most frequent of {len(types)} types." if len(types) > MOST_TYPES else ""
+    note = f"Top {MAX_TYPES} of {len(types)} types." if len(types) > MAX_TYPES else ""
     columns = ("type", "n", *(label for label, _ in section.runs))
     return Table(f"{metric_name(section.metric)} by type", columns, rows, note)
 
 
 def percent(value: float) -> str:
-    """A share in percent with one decimal."""
+    """Format a share as percent with one decimal."""
     return f"{100 * value:.1f}"
 
 
@@ -137,23 +137,23 @@ SHOWN_FOUND = 5
 
 
 def report_page(sections: Sequence[Section], failures: int = 10) -> str:
-    """The page as text."""
+    """Render the page."""
     body = "".join(_page_section(section, failures) for section in sections)
     return _template().substitute(body=body, version=__version__)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Runs of one or more methods on the same questions; shows itself as text and in notebooks."""
+    """Runs of one or more methods on the same questions, with text and notebook output."""
 
     runs: tuple[Run, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Every run with its metrics and intervals."""
+        """Return every run with its metrics and intervals."""
         return {"runs": [summarise(run).to_json() for run in self.runs]}
 
     def to_frame(self) -> Any:
-        """One row per question and method, as a pandas table: its metrics, seconds and what was found."""
+        """Return a pandas table with one row per question and method: metrics, seconds and results."""
         with needing("pandas", "pandas"):
             import pandas
         return pandas.DataFrame(
@@ -185,7 +185,7 @@ CURVE = 20
 
 
 def curve_plot(section: Section) -> str:
-    """Hit@k against k; for documents Recall@k."""
+    """Plot Hit@k against k, or Recall@k for documents."""
     recall = section.runs[0][1].setup.kind == "documents"
     series = [
         Series(label, tuple((k, 100 * _at(run.rows, k, recall)) for k in range(1, CURVE + 1)))
@@ -204,7 +204,7 @@ def _at(rows: Sequence[Row], k: int, recall: bool) -> float:
 
 
 def latency_plot(section: Section) -> str:
-    """The share of questions answered within a time."""
+    """Plot the share of questions answered within a given time."""
     series = []
     for label, run in section.runs:
         times = sorted(max(row.seconds * 1000, 0.01) for row in run.rows)

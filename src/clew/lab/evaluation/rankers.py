@@ -1,4 +1,4 @@
-"""Rankers judged: pools of candidates, curves of Hit@N, training with a held-out judgement, and sets of subgraphs."""
+"""Evaluate rankers: candidate pools, Hit@N curves, training with held-out evaluation, and subgraph data sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from clew.store.graph.protocol import KnowledgeBase
 
 @dataclass(frozen=True)
 class PoolMaker:
-    """Puts questions to a source of candidates and labels what it proposes."""
+    """Gets candidates for questions and labels them."""
 
     kb: KnowledgeBase
     source: CandidateSource
@@ -42,18 +42,18 @@ class PoolMaker:
     names_of: NamesOf
     candidates: int = 20
     write: Callable[[Sequence[Subgraph]], Sequence[str]] | None = None
-    """Puts subgraphs into words; None means fact by fact."""
+    """Converts subgraphs to text. None writes them fact by fact."""
 
     def pools(
         self, questions: Sequence[Question], progress: Callable[[int, int], None] = lambda _done, _all: None
     ) -> Iterator[LabelledPool]:
-        """One pool per question; questions that share a topic entity share a group."""
+        """Yield one pool per question. Questions that share a topic entity share a group."""
         for done, question in enumerate(questions, start=1):
             yield self.pool(question)
             progress(done, len(questions))
 
     def pool(self, question: Question) -> LabelledPool:
-        """The candidates of one question; none is dropped, and a question without a right one stays, as a miss."""
+        """Label the candidates of one question. Keep all candidates, and keep questions without a right candidate."""
         proposal = self.source(question.text, self.candidates)
         subgraphs = self.extractor.extract(proposal.entities, proposal.candidates)
         gold = Gold(question.answers, question.aliases, self.match)
@@ -67,20 +67,20 @@ class PoolMaker:
 
 @dataclass(frozen=True, slots=True)
 class HitCurve:
-    """The share of questions with a right answer among the first 1, 2, … N, and the interval of Hit@1."""
+    """The share of questions with a right answer in the top 1 to N, and the interval of Hit@1."""
 
     hits: tuple[float, ...]
     interval: Interval
     first: tuple[float, ...]
-    """1 or 0 for each question: whether its best candidate is right."""
+    """1 if a question's best candidate is right, otherwise 0, per question."""
 
     def at(self, n: int) -> float:
-        """Hit@n; 0 where nothing was measured."""
+        """Return Hit@n, or 0 without questions."""
         return self.hits[min(n, len(self.hits)) - 1] if self.hits else 0.0
 
 
 def hit_curve(pools: Sequence[LabelledPool], scores: Sequence[FloatArray], most: int = 20) -> HitCurve:
-    """Rank each pool by its scores; a question without candidates or right ones is a miss at every N."""
+    """Rank each pool by its scores. A question without a right candidate is a miss at every N."""
     places = [first_right(pool, own) for pool, own in zip(pools, scores, strict=True)]
     hits = tuple(
         float(np.mean([place is not None and place < n for place in places])) if places else 0.0
@@ -91,8 +91,8 @@ def hit_curve(pools: Sequence[LabelledPool], scores: Sequence[FloatArray], most:
 
 
 def first_right(pool: LabelledPool, scores: FloatArray) -> int | None:
-    """How many wrong candidates are ranked before the first right one."""
-    return next((place for place, which in enumerate(ranked(scores)) if pool.right[which]), None)
+    """Return the number of wrong candidates ranked before the first right one, or None if no candidate is right."""
+    return next((index for index, which in enumerate(ranked(scores)) if pool.right[which]), None)
 
 
 SHARES = (0.6, 0.15, 0.25)
@@ -100,7 +100,7 @@ SHARES = (0.6, 0.15, 0.25)
 
 @dataclass(frozen=True, eq=False)
 class RankerReport:
-    """What was trained, and Hit@N on the test questions before and after."""
+    """A trained ranker and Hit@N on the test questions before and after reranking."""
 
     folder: Path
     card: RankerCard
@@ -109,12 +109,12 @@ class RankerReport:
     after: HitCurve
     p_value: float
     by_type: Mapping[str, tuple[int, float, float]] = field(default_factory=dict)
-    """Type of question → how many test questions, and Hit@1 before and after."""
+    """Maps the question type to the number of test questions and Hit@1 before and after."""
     importance: tuple[Importance, ...] = ()
     own_importance: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return {
             "ranker": str(self.folder),
             "kind": self.card.kind,
@@ -142,7 +142,7 @@ class RankerReport:
 def split_pools(
     pools: Sequence[LabelledPool], shares: tuple[float, float, float] = SHARES, seed: int = 0
 ) -> dict[str, list[LabelledPool]]:
-    """Train, validation and test: no topic entity occurs in two of them."""
+    """Split into train, validation and test so that no topic entity occurs in two of them."""
     found: dict[str, list[LabelledPool]] = {name: [] for name in SPLITS}
     for pool, split in zip(pools, split_of([pool.groups for pool in pools], shares, seed), strict=True):
         found[split].append(pool)
@@ -161,12 +161,12 @@ def train_on_questions(
     texts: Texts = "facts",
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> RankerReport:
-    """Train on most questions, choose settings on some, and report on the rest; the ranker is saved in `out`."""
+    """Train on most questions, choose settings on some, and evaluate on the rest. Save the ranker in `out`."""
     splits = split_pools(list(maker.pools(dataset.questions, progress)), seed=settings.seed)
     counts = {name: len(pools) for name, pools in splits.items()}
     if not all(counts.values()):
-        told = ", ".join(f"{count} {name}" for name, count in counts.items())
-        raise InputError(f"{dataset.name} has too few topics to split its questions ({told}): give more questions")
+        sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise InputError(f"{dataset.name} has too few topics to split its questions ({sizes}): add questions")
     data = {
         "dataset": dataset.name,
         "split": dataset.split,
@@ -223,12 +223,10 @@ def _by_type(pools: Sequence[LabelledPool], before: HitCurve, after: HitCurve) -
 
 @dataclass(frozen=True, slots=True)
 class SubgraphSet:
-    """A data set of subgraphs (Salnikov et al., section 4.1): for every candidate what connects it with the question.
+    """A data set of subgraphs that connect candidates with the question (Salnikov et al., section 4.1).
 
-    One JSON object a line: question, its entities, the candidate, whether it is right, the subgraph with its features
-    and in words. Where a model tells the subgraphs, the rates of table 3 say how faithfully.
-
-    What was written: how many questions and subgraphs, how many of them right, and how faithfully they are told.
+    Each line is a JSON object with the question, its entities, the candidate, whether it is right, and the subgraph
+    with its features and text. This class has the counts. If a model writes the texts, `told` has the rates of table 3.
     """
 
     file: Path
@@ -239,7 +237,7 @@ class SubgraphSet:
     told: FaithfulnessRates | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to JSON values."""
         return {**asdict(self), "file": str(self.file)}
 
 
@@ -250,28 +248,28 @@ def write_subgraphs(
     writer: GraphWriter | None = None,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> SubgraphSet:
-    """Write the subgraphs of all candidates of some questions; `writer` tells each in sentences as well."""
+    """Write the subgraphs of all candidates. `writer` adds a text in sentences."""
     subgraphs = right = disconnected = 0
     checks = []
     with written_whole(file) as lines:
         for question, pool in zip(questions, maker.pools(questions, progress), strict=True):
-            told = [None] * len(pool.pool) if writer is None else writer.write(pool.pool.subgraphs)
-            for row in _rows(maker, question, pool, told):
+            texts = [None] * len(pool.pool) if writer is None else writer.write(pool.pool.subgraphs)
+            for row in _rows(maker, question, pool, texts):
                 lines.write(json.dumps(row, ensure_ascii=False) + "\n")
             subgraphs += len(pool.pool)
             right += int(pool.right.sum())
             disconnected += sum(one.disconnected for one in pool.pool.subgraphs)
-            checks += [one.check for one in told if one is not None and one.check is not None]
+            checks += [one.check for one in texts if one is not None and one.check is not None]
     rated = rates(checks) if writer is not None else None
     return SubgraphSet(file, len(questions), subgraphs, right, disconnected, rated)
 
 
 def _rows(
-    maker: PoolMaker, question: Question, pool: LabelledPool, told: Sequence[WrittenGraph | None]
+    maker: PoolMaker, question: Question, pool: LabelledPool, texts: Sequence[WrittenGraph | None]
 ) -> Iterator[dict[str, Any]]:
     kb = maker.kb
     for place, subgraph in enumerate(pool.pool.subgraphs):
-        written = told[place]
+        written = texts[place]
         yield {
             "id": question.id,
             "question": pool.pool.question,

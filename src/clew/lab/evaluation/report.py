@@ -1,4 +1,4 @@
-"""Reports over runs: one section per set of questions, with summaries, paired comparisons and the worst failures."""
+"""Reports over runs: one section per question set, with summaries, paired comparisons and the worst failures."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from clew.lab.evaluation.runs import Run
 
 @dataclass(frozen=True)
 class Section:
-    """Runs over one set of questions: a full, a sampled and a human set never share one."""
+    """Runs over one question set. Full, sampled and human sets have separate sections."""
 
     title: str
     runs: tuple[tuple[str, Run], ...]
-    """Each run with a label that tells it from the others."""
+    """Each run with a unique label."""
     summaries: tuple[Summary, ...]
     comparisons: tuple[Comparison, ...]
     metric: str
-    """What runs are compared by, types broken down by and failures sorted by."""
+    """Metric used to compare runs, to break down types and to sort failures."""
 
 
 def load_runs(folders: Sequence[Path]) -> list[Run]:
-    """The runs at or below these folders, finished or not, each in the order of its file."""
+    """Load all complete and incomplete runs at or below these folders, with rows sorted by question id."""
     runs = []
     for folder in find_runs(folders):
         setup = read_setup(folder)
@@ -39,28 +39,28 @@ def load_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -> list[Section]:
-    """One section per set of questions; `metric` is what runs are compared by, by default the first of their kind."""
+    """Build one section per question set. `metric` defaults to the main metric of the data set's kind."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         setup = run.setup
-        asked = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
-        groups.setdefault(asked, []).append(run)
+        group = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
+        groups.setdefault(group, []).append(run)
     return [_section(group, metric, seed) for group in groups.values()]
 
 
 def _section(runs: list[Run], metric: str | None, seed: int) -> Section:
     setup = runs[0].setup
     chosen = metric or PRIMARY[setup.kind]
-    there = dict.fromkeys(name for run in runs for row in run.rows for name in row.metrics)
-    if there and chosen not in there:
-        raise InputError(f"no metric {chosen!r} in the runs over {setup.dataset}; there are: {', '.join(there)}")
+    available = dict.fromkeys(name for run in runs for row in run.rows for name in row.metrics)
+    if available and chosen not in available:
+        raise InputError(f"no metric {chosen!r} in the runs over {setup.dataset}: use {', '.join(available)}")
     labelled = tuple(zip(label_runs([run.setup for run in runs]), runs, strict=True))
     summaries = tuple(summarise(run, seed) for run in runs)
     return Section(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen, seed)), chosen)
 
 
 def section_title(setup: Setup) -> str:
-    """The data set, its split and which part of it; how answers are matched where that is a choice."""
+    """Return the data set, split, portion and, unless it is by key, the matching rule."""
     name = setup.dataset if setup.split is None else f"{setup.dataset} {setup.split}"
     matched = "" if setup.match == "key" else f", {setup.match} match"
     setting = ", one corpus per question" if setup.per_question else ""
@@ -68,15 +68,15 @@ def section_title(setup: Setup) -> str:
 
 
 def label_runs(setups: Sequence[Setup]) -> list[str]:
-    """Method and model; where that is not enough, the parameters that differ."""
+    """Return labels of method and model. If labels repeat, add the parameters that differ."""
     labels = [setup.method if setup.model == "none" else f"{setup.method} + {setup.model}" for setup in setups]
     flat = [dict(_flat(setup.parameters)) for setup in setups]
-    told = []
+    unique = []
     for label, own in zip(labels, flat, strict=True):
         twins = [other for twin, other in zip(labels, flat, strict=True) if twin == label]
         names = [name for name in own if any(other.get(name) != own[name] for other in twins)]
-        told.append(f"{label} ({', '.join(f'{name} = {own[name]}' for name in names)})" if names else label)
-    return told
+        unique.append(f"{label} ({', '.join(f'{name} = {own[name]}' for name in names)})" if names else label)
+    return unique
 
 
 def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
@@ -86,7 +86,7 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 
 def worst_failures(run: Run, metric: str, count: int) -> list[Row]:
-    """Errors first, then the lowest metric, then those whose gold answers are farthest from the top."""
+    """Return errors first, then the lowest metric, then the lowest-ranked gold answers."""
     wrong = [row for row in run.rows if row.metrics.get(metric, 1.0) < 1]
     return sorted(wrong, key=lambda row: _badness(row, metric))[:count]
 
@@ -97,7 +97,7 @@ def _badness(row: Row, metric: str) -> tuple[bool, float, float]:
 
 
 def report_json(sections: Sequence[Section], failures: int = 10) -> dict[str, Any]:
-    """The whole report as plain values."""
+    """Convert the whole report to JSON values."""
     return {
         "runs": [summary.to_json() for section in sections for summary in section.summaries],
         "comparisons": [
@@ -114,7 +114,7 @@ def report_json(sections: Sequence[Section], failures: int = 10) -> dict[str, An
 
 
 def types_of(section: Section) -> list[tuple[str, int, list[float | None]]]:
-    """Each type of question, how many there are, and every run's mean of the section's metric over them."""
+    """Return each question type with its count and every run's mean of the section's metric."""
     groups = by_type(list({row.id: row for _, run in section.runs for row in run.rows}.values()))
     kind = section.runs[0][1].setup.kind
     found = []
@@ -136,7 +136,7 @@ def _types_json(section: Section) -> list[dict[str, Any]]:
 
 
 def failure_json(row: Row) -> dict[str, Any]:
-    """A failed question with what was found instead and the trace."""
+    """Convert a failed question with its results and trace to JSON values."""
     return {
         "id": row.id,
         "question": row.question,
@@ -151,7 +151,7 @@ def failure_json(row: Row) -> dict[str, Any]:
 
 
 def trace_text(line: TraceLine) -> str:
-    """A line of a trace, indented by its depth."""
+    """Format a trace line, indented by its depth."""
     time = "" if line.seconds is None else f" {1000 * line.seconds:.1f} ms"
     wrong = "" if line.error is None else f" ! {line.error}"
     return "  " * line.depth + line.name + time + (f" — {line.details}" if line.details else "") + wrong

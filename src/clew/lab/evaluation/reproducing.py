@@ -1,4 +1,4 @@
-"""The published tables run again: Clew's methods on a data set, beside what others published on the same."""
+"""Rerun published tables: Clew's methods on a data set, next to published figures."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from clew.lab.evaluation.rows import Row
 from clew.lab.evaluation.runs import Run
 
 Watching = Callable[[str, Dataset], AbstractContextManager[Callable[[Row], None]]]
-"""Told which method is asked which questions; gives what to call with each row."""
+"""Receives the method and questions. Returns a context manager with the callback for each row."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """A table: where its questions are below the folder of the data, who is asked, and what others published."""
+    """A table: the path of its questions below the data folder, the methods, and published figures."""
 
     name: str
     questions: str
@@ -36,49 +36,49 @@ class Published:
     peers: Mapping[str, float]
 
     def load(self, data: Path) -> Dataset:
-        """Its questions, from the folder of the data."""
+        """Load the table's questions from the data folder."""
         kind, _, place = self.questions.partition(":")
         return load_dataset(f"{kind}:{data / place}")
 
 
 @cache
 def published_tables() -> Mapping[str, Published]:
-    """Every table by its name."""
-    told = tomllib.loads(files("clew.lab.evaluation").joinpath("published.toml").read_text("utf-8"))
+    """Return all tables by name."""
+    tables = tomllib.loads(files("clew.lab.evaluation").joinpath("published.toml").read_text("utf-8"))
     return {
-        name: Published(name, one["questions"], tuple(one["methods"]), one["metric"], one["setting"], one["peers"])
-        for name, one in told.items()
+        name: Published(name, row["questions"], tuple(row["methods"]), row["metric"], row["setting"], row["peers"])
+        for name, row in tables.items()
     }
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """A table with Clew's runs in it."""
+    """A table with Clew's runs."""
 
     table: Published
     runs: tuple[Run, ...]
 
     def to_markdown(self) -> str:
-        """Quality, tokens and seconds of every method, and the others' figures below."""
+        """Format quality, tokens and seconds of every method, followed by published figures."""
         lines = [f"## {self.table.name}", "", self.table.setting[:1].upper() + self.table.setting[1:] + ".", ""]
         lines += [f"| method | {metric_name(self.table.metric)} | n | tokens a question | seconds a question |"]
         lines += ["| --- | --- | --- | --- | --- |"]
         for run in self.runs:
-            told = summarise(run)
-            mean, interval = told.metrics.get(self.table.metric), told.intervals.get(self.table.metric)
+            summary = summarise(run)
+            mean, interval = summary.metrics.get(self.table.metric), summary.intervals.get(self.table.metric)
             shown = f"{percent(mean)} [{percent(interval.low)}, {percent(interval.high)}]" if mean and interval else "–"
-            cost = f"{told.tokens / max(1, told.n):,.0f} | {told.p50_ms / 1000:.2f}"
-            lines.append(f"| {run.setup.method} | {shown} | {told.n:,} | {cost} |")
+            cost = f"{summary.tokens / max(1, summary.n):,.0f} | {summary.p50_ms / 1000:.2f}"
+            lines.append(f"| {run.setup.method} | {shown} | {summary.n:,} | {cost} |")
         lines += [f"| {peer}, as published | {value:.1f} | – | – | – |" for peer, value in self.table.peers.items()]
         return "\n".join(lines) + "\n"
 
 
 def chosen_tables(names: Sequence[str]) -> list[Published]:
-    """The tables of these names; all where none is named."""
-    there = published_tables()
-    if unknown := [name for name in names if name not in there]:
-        raise InputError(f"no table {unknown[0]!r}; there are: {', '.join(there)}")
-    return [there[name] for name in names] or list(there.values())
+    """Return the named tables, or all tables if no names are given."""
+    tables = published_tables()
+    if unknown := [name for name in names if name not in tables]:
+        raise InputError(f"no table {unknown[0]!r}: use {', '.join(tables)}")
+    return [tables[name] for name in names] or list(tables.values())
 
 
 def reproduce(
@@ -91,7 +91,7 @@ def reproduce(
     limit: int | None = None,
     seed: int = 0,
 ) -> Reproduced:
-    """Run a table; what was answered before is kept in `out` and not asked again."""
+    """Run a table. Reuse the answers already stored in `out`."""
     dataset = table.load(data).sample(limit, seed)
     benchmark = Benchmark(dataset)
     runs = []
@@ -102,7 +102,7 @@ def reproduce(
 
 
 def write_report(done: Sequence[Reproduced], missing: Mapping[str, str], out: Path) -> tuple[Path, Path]:
-    """The tables as text, and the page with plots, comparisons and failures."""
+    """Write the tables as Markdown, and the HTML page with plots, comparisons and failures."""
     if not done:
         raise NotFoundError("; ".join(f"{name}: {why}" for name, why in missing.items()))
     text, page = out / "report.md", out / "report.html"

@@ -1,4 +1,4 @@
-"""What a run keeps about each question: one JSON line, enough to score, to compare and to see what went wrong."""
+"""The stored result of one question: a JSON line for scoring, comparison and failure analysis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_DETAIL = 240
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate as a run keeps it; the first few with their evidence in words."""
+    """A stored candidate. The first few have their evidence as text."""
 
     key: str
     name: str
@@ -34,7 +34,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One step of the trace: how deep it lies, how long it took, and what it was given and found."""
+    """One trace step: depth, duration, inputs and results."""
 
     depth: int
     name: str
@@ -51,39 +51,39 @@ class Row:
     question: str = ""
     type: str | None = None
     gold: tuple[str, ...] = ()
-    """The first gold answers; `gold_count` counts them all."""
+    """The first gold answers. `gold_count` is the total."""
     gold_count: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
     places: tuple[int, ...] = ()
-    """Where gold answers were found, counted from 1."""
+    """Ranks of the gold answers, starting at 1."""
     ranking: tuple[Ranked, ...] = ()
     answers: int = 0
-    """How many candidates were put forward as the answer."""
+    """Number of candidates in the answer set."""
     text: str | None = None
     seconds: float = 0.0
     calls: int = 0
     cached: int = 0
-    """How many of the calls were answered from the cache."""
+    """Number of calls answered from the cache."""
     tokens: int = 0
-    """Of all calls, cached ones included: what the method needs."""
+    """Tokens of all calls, including cached ones."""
     cost: float = 0.0
-    """Dollars really paid."""
+    """Cost in dollars, without cached calls."""
     fallbacks: tuple[Fallback, ...] = ()
     error: str | None = None
     trace: tuple[TraceLine, ...] = ()
-    """Kept where the primary metric is below 1."""
+    """Stored if the primary metric is below 1."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """What the answer says about itself: the query behind it, notes."""
+    """Details of a failed answer: its query and notes."""
 
     def to_line(self) -> bytes:
-        """One line of UTF-8, its newline included; what is empty is left out."""
+        """Encode as one line of UTF-8 with a newline. Omit empty fields."""
         kept = _ROW.dump_python(self, exclude_defaults=True)
         line = json.dumps(kept, ensure_ascii=False, separators=(",", ":"), default=str)
         return line.encode("utf-8", "replace") + b"\n"
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Row:
-        """The row a line holds; fields of other versions are passed over."""
+        """Parse a row. Ignore unknown fields of other versions."""
         return _ROW.validate_python(raw)
 
 
@@ -101,7 +101,10 @@ def make_row(
     failed: bool,
     error: str | None = None,
 ) -> Row:
-    """Put together what is kept; `gold` is what to show of it, and the trace is kept only where the question failed."""
+    """Build the row.
+
+    `gold` is the displayed part of the gold answers. The trace is stored only for failed questions.
+    """
     calls = [call for span in recorder.spans for call in span.calls]
     known = answer.fallbacks if answer else ()
     return Row(
@@ -134,10 +137,10 @@ def _ranking(candidates: tuple[Candidate, ...]) -> tuple[Ranked, ...]:
             candidate.node.name,
             round(float(candidate.score), 6),
             tuple(_cut(piece.in_words(), LONGEST_EVIDENCE) for piece in candidate.evidence[:SHOWN_EVIDENCE])
-            if place < SHOWN_EVIDENCE
+            if index < SHOWN_EVIDENCE
             else (),
         )
-        for place, candidate in enumerate(candidates[:SHOWN_RANKING])
+        for index, candidate in enumerate(candidates[:SHOWN_RANKING])
     )
 
 
@@ -147,7 +150,7 @@ def _about(answer: Answer) -> dict[str, Any]:
 
 
 def trace_lines(spans: list[Span]) -> tuple[TraceLine, ...]:
-    """The spans of an answer as lines, in the order in which they began."""
+    """Convert spans to lines, in start order."""
     depth: dict[int | None, int] = {None: -1}
     lines = []
     for span in spans[:SHOWN_SPANS]:

@@ -1,4 +1,4 @@
-"""A run on disk: `run.json` says what it is, `answers.jsonl` grows by one line per question and survives a kill."""
+"""Run folders: `run.json` has the setup, `answers.jsonl` gets one line per question and survives a kill."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class Setup:
-    """The configuration of a run; two runs with equal setups answer the same questions in the same way."""
+    """The configuration of a run. Runs with equal setups answer the same questions in the same way."""
 
     dataset: str
     split: str | None
@@ -56,7 +56,7 @@ class Setup:
         match: Match = "strict",
         per_question: bool = False,
     ) -> Setup:
-        """The setup of one method on one data set."""
+        """Build the setup of one method on one data set."""
         return cls(
             dataset=dataset.name,
             split=dataset.split,
@@ -73,23 +73,23 @@ class Setup:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, the same after a round through JSON."""
+        """Convert to JSON values that survive a JSON round trip."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
         return values
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Setup:
-        """The setup a run folder remembers."""
+        """Parse the setup of a run folder."""
         return cls(**{part.name: raw[part.name] for part in fields(cls)})
 
     def folder_name(self) -> str:
-        """Where the run lies below the output folder: the data set, then the method and its model."""
+        """Return the run's path below the output folder: data set, then method and model."""
         dataset = f"{self.dataset}-{self.split}" if self.split else self.dataset
         method = self.method if self.model == "none" else f"{self.method}-{self.model}"
         return f"{_plain(dataset)}/{_plain(method)}"
 
     def refuse(self, other: Setup, folder: object) -> None:
-        """Raise where another setup's answers would be mixed with this one's."""
+        """Raise InputError if the setups differ, because their answers must not be mixed."""
         ours, theirs = self.to_json(), other.to_json()
         different = [f"{name} is {theirs[name]!r}, not {ours[name]!r}" for name in ours if ours[name] != theirs[name]]
         if different:
@@ -99,7 +99,7 @@ class Setup:
 
 
 def identity(method: Method, tools: OpenBase) -> dict[str, Any]:
-    """Everything beside the questions, the base and the model that can change an answer of a method."""
+    """Return everything except questions, base and model that can change a method's answers."""
     options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
     taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}
     learned = {"learned": {**method.learned(tools), **taught}, "reader": reader_version()}
@@ -119,33 +119,33 @@ ANSWERS = "answers.jsonl"
 
 
 class RunFolder:
-    """An open run that takes rows; one process at a time."""
+    """An open run for adding rows. Only one process can open it."""
 
     def __init__(self, folder: Path, rows: list[Row], descriptor: int) -> None:
         """Use `open_run`."""
         self.folder = folder
         self.rows = rows
-        """What earlier sittings have answered."""
+        """Rows stored by earlier runs."""
         self._descriptor = descriptor
 
     def append(self, row: Row) -> None:
-        """Add a row in one write, so that a kill leaves it whole or, at worst, torn at the end of the file."""
+        """Append a row in one write. A kill can only leave a partial last line."""
         line = row.to_line()
         try:
             written = os.write(self._descriptor, line)
         except OSError as error:
-            raise StorageError(f"cannot write {self.folder / ANSWERS}: {error.strerror}; run again to go on") from error
+            raise StorageError(f"cannot write {self.folder / ANSWERS}: {error.strerror}; run it again") from error
         if written != len(line):
-            raise StorageError(f"{self.folder / ANSWERS} could not take a whole line; free some space and run again")
+            raise StorageError(f"{self.folder / ANSWERS} was only partly written: free disk space and run again")
 
 
 @contextmanager
 def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
-    """Begin a run or go on with it; another setup's folder is refused, and a torn last line is dropped."""
+    """Start or resume a run. Raise InputError for a different setup. Drop a partial last line."""
     refuse_foreign(folder, (SETUP, f".{SETUP}"), "run of `clew eval`", "name a new folder with --out")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / SETUP).exists():  # before anything else, so that a killed run knows its folder again
+        if not (folder / SETUP).exists():  # first, so that a killed run can resume
             write_whole(folder / SETUP, json.dumps(setup.to_json(), ensure_ascii=False, indent=1).encode() + b"\n")
         descriptor = os.open(folder / ANSWERS, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
     except OSError as error:
@@ -165,23 +165,23 @@ def open_run(folder: Path, setup: Setup) -> Iterator[RunFolder]:
 
 
 def read_setup(folder: Path) -> Setup:
-    """What a run folder says it is."""
+    """Read the setup of a run folder."""
     file = folder / SETUP
     try:
         return Setup.from_json(parse_json(file.read_text("utf-8")))
     except FileNotFoundError:
-        raise NotFoundError(f"{folder} is no run of `clew eval`: it has no {SETUP}") from None
+        raise NotFoundError(f"{folder} is not a run of `clew eval`: {SETUP} is missing") from None
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise CorruptError(f"{file} is damaged ({error}): remove the folder and run again") from error
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """The answers of a run so far, each question once."""
+    """Read the stored answers of a run, one per question."""
     return _parse(folder / ANSWERS)[0]
 
 
 def find_runs(folders: Iterable[Path]) -> list[Path]:
-    """Every run at or below these folders, in order and once."""
+    """Find every run at or below these folders, in order and without duplicates."""
     found: dict[Path, None] = {}
     for folder in folders:
         here = [folder] if (folder / SETUP).exists() else sorted(file.parent for file in folder.rglob(SETUP))
@@ -192,7 +192,7 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
 
 
 def _parse(file: Path) -> tuple[list[Row], int]:
-    """The rows and the length of the file up to its last whole line."""
+    """Return the rows and the file length up to the last complete line."""
     try:
         data = file.read_bytes()
     except FileNotFoundError:

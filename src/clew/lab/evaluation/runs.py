@@ -1,4 +1,4 @@
-"""Runs: every question of a data set put to a method, concurrently, resumably, each answer judged as it comes."""
+"""Run a method on every question of a data set, with concurrency and resume, and judge each answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
@@ -29,29 +30,29 @@ from clew.lab.evaluation.rows import SHOWN_GOLD, Row, make_row
 from clew.lab.evaluation.run_folder import Setup, open_run
 
 Answering = Callable[[Question, Recorder], Answer]
-"""What is evaluated, and who writes its steps down; it sees the question's text, never its gold answers."""
+"""Answers a question and records its steps. Must use only the question's text, not its gold answers."""
 
 Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, Row | PendingError]]]
-"""Questions answered and judged by others, as they come; each is what `judged` gives."""
+"""Answers and judges questions in workers. Yields the results of `judged`."""
 
 FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
-"""Errors of the setting, not of a question: they end the run instead of scoring 0 again and again."""
+"""Configuration errors: they end the run instead of scoring 0 for each question."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """The answers to the questions of a data set, in its order."""
+    """The answers to the questions of a data set, in data set order."""
 
     setup: Setup
     rows: tuple[Row, ...]
     waiting: int = 0
-    """How many questions wait for replies of a batch."""
+    """Number of questions that wait for batch replies."""
     pending: str = ""
-    """What they wait for, and what to do about it."""
+    """What the questions wait for, and the next step for the user."""
 
     @property
     def complete(self) -> bool:
-        """Whether every question has been answered, rightly or wrongly."""
+        """Whether every question has an answer, right or wrong."""
         return len(self.rows) == self.setup.n
 
 
@@ -68,13 +69,12 @@ def evaluate(
     on_row: Callable[[Row], None] = lambda _: None,
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> Run:
-    """Answer and judge every question not answered before; a question that fails scores 0 and is counted.
+    """Answer and judge every open question. A failed question scores 0 and is counted.
 
-    With `out`, answers are on disk as they come: kill the run at any moment and run it again. Questions whose replies
-    are pending in a batch stay open, and so do those that a spent budget cut short (BudgetError). After Ctrl-C no
-    further question is begun, those under way are kept, and KeyboardInterrupt is raised; a second one stops at once.
-    `elsewhere` answers and judges them instead of threads here. `names_of` gives the aliases of a node, `name_of` the
-    name behind a gold key, for people who look at failures.
+    With `out`, answers are stored as they arrive, and a killed run can resume. Questions stay open if their batch
+    replies are pending or the budget ends (BudgetError). After Ctrl-C, finish and store the running questions and raise
+    KeyboardInterrupt. A second Ctrl-C stops immediately. `elsewhere` replaces local threads. `names_of` returns the
+    aliases of a node. `name_of` returns the display name of a gold key.
     """
     with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
         rows = {row.id: row for row in known}
@@ -86,7 +86,7 @@ def evaluate(
         def judged_here(question: Question) -> Row | PendingError:
             return judged(question, answering, setup, names_of, name_of)
 
-        left = _until(interrupted, todo)
+        left = takewhile(lambda _: not interrupted(), todo)
         for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
             if isinstance(done, PendingError):
                 waiting, pending = waiting + 1, str(done)
@@ -99,16 +99,9 @@ def evaluate(
     return Run(setup, tuple(rows[question.id] for question in questions if question.id in rows), waiting, pending)
 
 
-def _until(stopped: Callable[[], bool], questions: Sequence[Question]) -> Iterator[Question]:
-    for question in questions:
-        if stopped():
-            return
-        yield question
-
-
 @contextmanager
 def _interrupts(say: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C was pressed; the first press only sets this, the second interrupts wherever the run is."""
+    """Yield a function that tells whether Ctrl-C was pressed. A second press raises KeyboardInterrupt."""
     pressed = False
 
     def press(_signal: int, _frame: FrameType | None) -> None:
@@ -140,7 +133,7 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callabl
 def judged(
     question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
 ) -> Row | PendingError:
-    """A question put to what is evaluated: its row, or why it has to wait."""
+    """Answer and judge a question. Return its row, or the PendingError if its replies are pending."""
     answer: Answer | None = None
     error: str | None = None
     recorder = Recorder()
@@ -163,10 +156,10 @@ def judged(
 
 
 def _refuse_unfinished(recorder: Recorder) -> None:
-    """An answer that a spent budget or a dead server cut short says nothing of the method: the run stops before it."""
+    """Raise if a spent budget or an outage cut the answer short. Its score would say nothing about the method."""
     for span in recorder.spans:
         for call in span.calls:
             if call.failure == "budget":
-                raise BudgetError(f"{call.error}; run again with a larger one to go on")
+                raise BudgetError(f"{call.error}; run again with a larger budget to continue")
             if call.failure == "outage":
-                raise OutageError(f"{call.error}; what is finished is kept: run again to go on")
+                raise OutageError(f"{call.error}; finished answers are stored, run again to continue")

@@ -1,8 +1,9 @@
-"""Which method answers best over a base: tried on its own questions, within a time, and judged on others of them.
+"""Find the best method for a base: try candidates on its questions within a time limit, evaluate on held-out ones.
 
-1  questions: those that were confirmed, those that were given, and synthetic ones
-2  one half chooses: all candidates get a few of them, the better half of the candidates twice as many, and so on
-3  the other half judges: the chosen one beside `auto`; it is taken only where it is better there
+1  questions: confirmed, given and synthetic ones
+2  selection on one half: start with a few questions for all candidates, then keep the better half and double the
+   questions, and so on
+3  evaluation on the other half: the selected candidate against `auto`; it is used only if it is better
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from clew.store.confirmed import read_confirmed
 from clew.store.open_base import OpenBase
 
 FEWEST, FIRST, SYNTHETIC = 8, 6, 60
-"""Questions without which nothing is tuned, those of the first round, and how many are made."""
+"""Minimum number of questions, number in the first round, and number of synthetic questions."""
 Value = bool | int | float | str
 
 
@@ -40,7 +41,7 @@ class Candidate:
 
     @classmethod
     def of(cls, method: str, **options: Value) -> Candidate:
-        """With options by name."""
+        """Build a candidate from keyword options."""
         return cls(method, tuple(options.items()))
 
     def __str__(self) -> str:
@@ -73,7 +74,7 @@ OVER_DOCUMENTS = (
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was tried, what is best, and how much better it is on questions that it was not chosen by."""
+    """All tried candidates, the best one, and its gain on held-out questions."""
 
     chosen: Candidate
     before: float
@@ -82,17 +83,17 @@ class Tuning:
     judged: int
     metric: str
     tried: tuple[tuple[Candidate, int, float], ...]
-    """Every candidate with the questions it was asked and how it did, the best first."""
+    """Every candidate with its number of questions and mean score, best first."""
     ran_out: bool
-    """Whether the time ended the choice."""
+    """Whether the time limit ended the selection."""
 
     @property
     def is_better(self) -> bool:
-        """Whether it is to be taken."""
+        """Whether to use the selected candidate."""
         return self.chosen != AUTO and self.after > self.before
 
     def tuned(self) -> Tuned:
-        """As it is kept beside the base."""
+        """Convert to the stored form."""
         chosen = self.chosen
         return Tuned(
             method=chosen.method,
@@ -104,7 +105,7 @@ class Tuning:
 
 
 def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Dataset:
-    """What a base is tuned by: its confirmed questions and those of a file; where they are few, synthetic ones, too."""
+    """Collect confirmed questions and questions from a file. Add synthetic ones if there are fewer than `SYNTHETIC`."""
     folder = tools.local.folder
     confirmed = [
         Question(f"confirmed-{place}", one.question, tuple(one.answers))
@@ -118,14 +119,14 @@ def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Da
             own = (*own, *load_dataset(str(made.folder / "questions.jsonl")).questions)
     if len(own) < FEWEST:
         raise InputError(
-            f"{folder} has {len(own)} questions to be tuned by, at least {FEWEST} are needed: confirm some with "
-            "`clew feedback`, or give a file with --questions"
+            f"{folder} has {len(own)} questions, but tuning needs at least {FEWEST}: confirm some with "
+            "`clew feedback`, or pass a file with --questions"
         )
     return replace(dataset, questions=tuple(own))
 
 
 def is_documents(tools: OpenBase) -> bool:
-    """Whether a base is made of documents: no questions can be made from its edges."""
+    """Return whether the base contains documents. Its edges cannot generate questions."""
     return tools.kb.schema.holds_passages
 
 
@@ -138,7 +139,7 @@ def tune(
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Tuning:
-    """The best of the candidates for a base, found in about so many seconds."""
+    """Find the best candidate for a base in about `seconds` seconds."""
     begun = time.monotonic()
     metric = PRIMARY[dataset.kind]
     shuffled = random.Random(seed).sample(dataset.questions, len(dataset.questions))
@@ -149,7 +150,7 @@ def tune(
     while not ran_out:
         for one in alive:
             per_question = asked.seconds(one)
-            # The judges need their time, too: two candidates on the other half.
+            # Reserve time to evaluate two candidates on the other half.
             ran_out = time.monotonic() - begun + per_question * (count + 2 * len(judging)) > seconds
             if ran_out and asked.scores.get(one):
                 break
@@ -177,7 +178,7 @@ def tune(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What was asked so far: no candidate gets a question twice."""
+    """Results so far. Asks each candidate each question at most once."""
 
     benchmark: Benchmark
     metric: str
@@ -200,5 +201,5 @@ class _Asked:
         return sum(known.values()) / len(known)
 
     def seconds(self, candidate: Candidate) -> float:
-        """What a question takes, by those that were asked."""
+        """Return the mean time per question so far."""
         return self.spent.get(candidate, 0.0) / max(1, len(self.scores.get(candidate, ())))

@@ -1,1 +1,1 @@
-"""A benchmark from any knowledge base."""
+"""Generate a benchmark from any knowledge base."""

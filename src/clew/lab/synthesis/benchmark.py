@@ -1,4 +1,4 @@
-"""`clew synth` as one function: from a base to a folder of questions that has passed its gates."""
+"""Implementation of `clew synth`: generate a folder of checked questions from a base."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from clew.store.open_base import OpenBase
 
 LOG = "progress.jsonl"
 SPARE, SPARE_WITH_A_MODEL = 0.1, 0.2
-"""The share of questions drawn beyond the wanted number in the first round: some are turned down."""
+"""Share of additional questions in the first round, to replace rejected ones."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for."""
+    """Options of a benchmark."""
 
     count: int = 1000
     kinds: tuple[str, ...] = KINDS
     templates: str | None = None
-    """A TOML file, `amazon`, `mag`, `prime`, or None: enumerated from the schema."""
+    """A TOML file, `amazon`, `mag`, `prime`, or None to enumerate templates from the schema."""
     roles: tuple[str, ...] = ()
-    """Who asks; where nobody is named, those of the shipped templates, or a user."""
+    """Roles of the askers. The default is the roles of the shipped templates, or a user."""
     seed: int = 0
     beside: Path | None = None
     """A folder with the real STaRK questions, for comparison."""
 
     @property
     def askers(self) -> tuple[str, ...]:
-        """Who asks."""
+        """The roles of the askers."""
         return self.roles or SHIPPED.get(self.templates or "", (DEFAULT_ROLE,))
 
     @property
     def of_products(self) -> bool:
-        """Whether texts give hard and soft requirements, as the paper has it for AMAZON."""
+        """Whether texts give hard and soft requirements, like the paper for AMAZON."""
         return self.templates == "amazon"
 
 
 @dataclass(frozen=True)
 class Writers:
-    """The models that play a part; none means no model at all."""
+    """The models to use. Without a writer, no model is used."""
 
     writer: LanguageModel | None = None
-    """Extracts, drafts, and judges where no judge is named."""
+    """Extracts and drafts. Also judges if there are no other judges."""
     rewriter: LanguageModel | None = None
-    """Rewrites and checks; the writer, with another prompt, where none is named."""
+    """Rewrites and checks. The default is the writer with a different prompt."""
     judges: tuple[LanguageModel, ...] = ()
     ledger: Ledger | None = None
     trusting: bool = False
-    """Takes replies unchecked: for estimates only."""
+    """Whether to skip checks of replies. Only for estimates."""
 
 
 def make_benchmark(
@@ -76,7 +76,7 @@ def make_benchmark(
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Made:
-    """Make the questions, check every gate, and write the files; what is finished already is not made again."""
+    """Generate the questions, run all checks and write the files. Reuse finished results."""
     writers = writers or Writers()
     refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
     kb = tools.local
@@ -89,19 +89,19 @@ def make_benchmark(
         remarks.append(f"{wanted.count} questions were asked for; the base gave {len(done.rows)} different ones")
     gates = violations(kb, done.rows)
     if failed := {gate: ids for gate, ids in gates.items() if ids}:
-        raise AssertionError(f"questions that fail a gate were about to be written: {failed}")
+        raise AssertionError(f"generated questions fail a check: {failed}")
     made = _made(tools, folder, wanted, done, steps, gates, remarks)
     write_benchmark(made)
     return made
 
 
 def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
-    """What will be done, by whom, and what cannot be done as asked."""
+    """Return the plan, the steps, and remarks about options that cannot be met."""
     kb = tools.local
     if wanted.count < 1:
         raise InputError(f"-n must be at least 1, not {wanted.count}")
     if not kb.edge_count:
-        raise InputError(f"{kb.folder.name} has no edges: there is nothing to ask about")
+        raise InputError(f"{kb.folder.name} has no edges: add edges to the base first")
     kinds = check_kinds(wanted.kinds)
     sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
     texts = types_with_text(kb) if "textual" in kinds else frozenset()
@@ -115,7 +115,7 @@ def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, St
 
 
 def estimate_benchmark(tools: OpenBase, wanted: Wanted, model: EstimatingModel) -> Estimate:
-    """What the models would be asked and paid: one round with replies that cost nothing."""
+    """Estimate calls and cost with one round of free placeholder replies."""
     plan, steps, _ = prepare(tools, wanted, Writers(model, trusting=True))
     drafts = [draft for _, draft in zip(range(plan.first_round), draw_all(steps, plan, Synthesis()), strict=False)]
     for begin in range(0, len(drafts), CHUNK):
@@ -124,13 +124,13 @@ def estimate_benchmark(tools: OpenBase, wanted: Wanted, model: EstimatingModel) 
 
 
 def _model_check(ledger: Ledger | None) -> Callable[[], None]:
-    """Raises where a spent budget or a server that is gone has left questions without the replies they need."""
+    """Return a function that raises if a spent budget or an outage left questions without replies."""
 
     def check() -> None:
         if ledger is not None and ledger.outage is not None:
-            raise ModelError(f"{ledger.outage}; what is finished is kept: run again to go on")
+            raise ModelError(f"{ledger.outage}; finished questions are stored, run again to continue")
         if ledger is not None and ledger.cut_short is not None:
-            raise BudgetError(f"{ledger.cut_short}; what is finished is kept: run again with a larger budget to go on")
+            raise BudgetError(f"{ledger.cut_short}; finished questions are stored, run again with a larger budget")
 
     return check
 
@@ -138,7 +138,7 @@ def _model_check(ledger: Ledger | None) -> Callable[[], None]:
 def choose_templates(
     tools: OpenBase, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
 ) -> dict[Kind, tuple[Template, ...]]:
-    """Those of a file, or the useful ones of the schema, by kind."""
+    """Return the templates of a file or the useful ones of the schema, by kind."""
     if wanted.templates is None:
         found = enumerate_templates(sampler, kinds, wanted.seed)
     else:
@@ -147,16 +147,16 @@ def choose_templates(
 
 
 def model_free_steps(tools: OpenBase, sampler: Sampler) -> Steps:
-    """Distinctive phrases, a grammar, and judges by phrase, words and meaning."""
+    """Build the steps without a model: distinctive phrases, a grammar, and judges by phrase, words and meaning."""
     kb, lexical = tools.local, tools.lexical
     judges: tuple[Judge, ...] = (PhraseJudge(kb), WordJudge(kb, lexical), MeaningJudge(tools.vectors))
     return Steps(kb, sampler, PhraseExtractor(kb, lexical), GrammarFuser(kb.schema), judges)
 
 
 def model_steps(tools: OpenBase, sampler: Sampler, writers: Writers, *, of_products: bool) -> Steps:
-    """A model extracts and drafts, one rewrites, several judge.
+    """Build the steps with models for extraction, drafting, rewriting and judging.
 
-    For products: hard and soft requirements, less what buyers contradict, filtered one by one.
+    For products: use hard and soft requirements, without those that reviews contradict, and filter each separately.
     """
     kb, writer = tools.local, writers.writer
     assert writer is not None

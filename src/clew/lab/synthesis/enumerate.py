@@ -1,8 +1,8 @@
-"""Templates for any base: enumerated from its schema, measured on samples, the useful ones kept.
+"""Enumerate templates from a schema, measure them on samples, and select the useful ones.
 
-A template is useful where its candidate sets are neither empty nor huge, where its answers are spread over many nodes
-rather than a few hubs, and where there are many entities to name. Relations that say the same, forward, backward or
-twice, are recognised by their edges, so that no two templates ask the same.
+A template is useful if its candidate sets are neither empty nor huge, its answers are spread over many nodes instead of
+a few hubs, and many entities can start it. Equivalent relations (inverse, symmetric or duplicate) are recognised by
+their edges, so that no two templates are equivalent.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from clew.lab.synthesis.templates import KINDS, Branch, Kind, Start, Step, Templ
 from clew.store.graph.arrays import ArrayKnowledgeBase
 
 MEASURED = 36
-"""Templates of a kind that are measured: those over the relations with most edges."""
+"""Maximum number of templates of a kind to measure, by number of edges."""
 KEPT = 12
-"""Templates of a kind that are kept."""
+"""Maximum number of templates of a kind to select."""
 DRAWS = 16
-"""Requirements drawn to measure a template."""
+"""Number of requirements to draw per template."""
 LEAST = 0.05
-"""Templates that score less are left out."""
+"""Minimum score of a template."""
 PROBES = 64
-"""Nodes by which two relations are compared."""
+"""Number of nodes used to compare two relations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usefulness:
-    """How fit a template is: the share of draws that gave a requirement, and the share of different answers."""
+    """Share of draws that gave a requirement, share of distinct answers, and number of entities."""
 
     yields: float
     spread: float
@@ -40,26 +40,26 @@ class Usefulness:
 
     @property
     def score(self) -> float:
-        """Between 0 and 1."""
+        """Score between 0 and 1."""
         return self.yields * self.spread * min(1.0, self.entities / 20)
 
 
 def enumerate_templates(sampler: Sampler, kinds: Sequence[Kind], seed: int) -> list[Template]:
-    """The useful templates of the given kinds, the most useful of each kind first."""
+    """Return the useful templates of the given kinds, the most useful of each kind first."""
     steps, texts = distinct_steps(sampler.kb), types_with_text(sampler.kb)
     templates: list[Template] = []
     for kind in kinds:
         weighed = sorted(_of_kind(kind, steps, texts), key=lambda pair: (-pair[0], pair[1].name))
         fitness = {template: measure(sampler, template, seed) for _, template in weighed[:MEASURED]}
         useful = [template for template, fit in fitness.items() if fit.score >= LEAST]
-        # On a tiny base few entities can be named at all.
+        # On a tiny base, accept templates with few entities.
         useful = useful or [template for template, fit in fitness.items() if fit.yields * fit.spread >= LEAST]
         templates += sorted(useful, key=lambda template: (-fitness[template].score, template.name))[:KEPT]
     return templates
 
 
 def measure(sampler: Sampler, template: Template, seed: int) -> Usefulness:
-    """Draw a few requirements and look at them."""
+    """Draw sample requirements and measure the template."""
     rng = random.Random(f"{seed}|measure|{template.name}")
     drawn = [sampler.draw(template, rng, with_text=template.kind == "textual", tries=1) for _ in range(DRAWS)]
     found = [requirement for requirement in drawn if requirement is not None]
@@ -72,9 +72,9 @@ def measure(sampler: Sampler, template: Template, seed: int) -> Usefulness:
 
 
 def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, Step]]:
-    """Every edge that may be followed, with the number of its edges; of several with the same extension, one.
+    """Return every step with its number of edges, without equivalent steps.
 
-    A relation and its stored inverse, two names of one relation, and both directions of a symmetric one are the same.
+    Equivalent are a relation and its stored inverse, two names of one relation, and both directions of a symmetric one.
     """
     seen: set[tuple[str, str, tuple[bytes, ...]]] = set()
     found = []
@@ -88,7 +88,7 @@ def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, Step]]:
 
 
 def _extension(kb: ArrayKnowledgeBase, step: Step) -> tuple[bytes, ...]:
-    """Where a step leads from a few nodes that have it, wherever the schema allows either direction."""
+    """Return a signature of a step: the number of targets and the targets of some nodes."""
     sources = kb.nodes(step.source)
     stride = max(1, len(sources) // PROBES)
     probes = sources.array[::stride]
@@ -99,7 +99,7 @@ def _extension(kb: ArrayKnowledgeBase, step: Step) -> tuple[bytes, ...]:
 
 
 def types_with_text(kb: ArrayKnowledgeBase) -> frozenset[str]:
-    """The types of which a good part of the nodes has something written about it."""
+    """Return the types for which at least a third of the sampled nodes have text."""
     found = []
     for node_type in kb.schema.node_types:
         nodes = kb.nodes(node_type.name)
@@ -183,9 +183,9 @@ def _template(kind: Kind, *branches: Branch) -> Template:
 
 
 def check_kinds(names: Iterable[str]) -> tuple[Kind, ...]:
-    """Kinds as the command line gives them."""
+    """Validate kinds from the command line."""
     chosen = tuple(names)
     for name in chosen:
         if name not in KINDS:
-            raise InputError(f"no kind of question {name!r}; there are: {', '.join(KINDS)}")
+            raise InputError(f"no kind of question {name!r}: use {', '.join(KINDS)}")
     return tuple(kind for kind in KINDS if kind in chosen)

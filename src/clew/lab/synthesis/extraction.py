@@ -1,4 +1,4 @@
-"""Step 2 with a model: properties of the gold node by role, each held against the node's text."""
+"""Step 2 with a model: extract properties of the gold node by role and check them against its text."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from clew.store.index.tokens import terms
 
 @dataclass(frozen=True)
 class PhraseExtractor:
-    """Distinctive phrases of the gold nodes' texts."""
+    """Extracts distinctive phrases from the texts of gold nodes."""
 
     kb: KnowledgeBase
     lexical: LexicalIndex
     name: str = "distinctive phrases"
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
-        """One phrase per draft that wants one."""
+        """Return one phrase per draft with a textual requirement."""
         return [self._one(draft) if draft.with_text else None for draft in drafts]
 
     def _one(self, draft: Draft) -> TextualRequirement | None:
@@ -40,13 +40,13 @@ class PhraseExtractor:
 Said = TypeVar("Said")
 EXTRACT, EXTRACT_PRODUCT = (Prompt.load("clew.lab.synthesis.prompts", name) for name in ("extract", "extract_product"))
 MOST = 3
-"""Properties a model is asked for."""
-MOST_OF_A_STRENGTH = 5
-"""Hard requirements a model is asked for, and soft ones: the paper's."""
+"""Number of properties to request from a model."""
+MAX_PER_STRENGTH = 5
+"""Number of hard and of soft requirements to request from a model, like the paper."""
 TAKEN = 2
-"""Properties a question has at most."""
-LEAST_SHARED = 0.34
-"""The share of a property's words that must stand in the text; whether it follows from it, the judges decide."""
+"""Maximum number of properties of a question."""
+MIN_SHARED_WORDS = 0.34
+"""Minimum share of a property's words in the text. The judges decide whether the text implies it."""
 LONGEST_DOCUMENT = 6000
 _LISTED: dict[str, Any] = {
     "type": "array",
@@ -92,20 +92,20 @@ class _Product(BaseModel):
 
 @dataclass(frozen=True)
 class ModelExtractor:
-    """Asks a model what the text says that somebody in a role would care about."""
+    """Asks a model for properties in the text that matter to a role."""
 
     kb: KnowledgeBase
     model: LanguageModel
     trusting: bool = False
-    """Whether properties are taken unchecked: for estimates only."""
+    """Whether to skip checks of properties. Only for estimates."""
 
     @property
     def name(self) -> str:
-        """The model's."""
+        """Description with the model's name."""
         return f"extracted by {self.model.name}"
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
-        """One requirement per draft that wants one; None where no property passed."""
+        """Return one requirement per draft with a textual requirement, or None if no property passes."""
         return _extracted(self.model, drafts, self._ask, self._taken)
 
     def _ask(self, draft: Draft) -> Ask[list[_Property]]:
@@ -126,24 +126,24 @@ class ModelExtractor:
 
 @dataclass(frozen=True)
 class ProductExtractor(ModelExtractor):
-    """STaRK-AMAZON's extraction: what kind of thing it is, what speaks against it, hard and soft requirements."""
+    """STaRK-AMAZON's extraction: kind of item, negative points, hard and soft requirements."""
 
     @property
     def name(self) -> str:
-        """The model's."""
+        """Description with the model's name."""
         return f"hard and soft requirements extracted by {self.model.name}"
 
     def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
-        """One requirement per draft that wants one; None where none passed."""
+        """Return one requirement per draft with a textual requirement, or None if none passes."""
         return _extracted(self.model, drafts, self._ask_product, self._required)
 
     def _ask_product(self, draft: Draft) -> Ask[_Product]:
-        filled = EXTRACT_PRODUCT.fill(most=MOST_OF_A_STRENGTH, **_described(self.kb, draft))
+        filled = EXTRACT_PRODUCT.fill(most=MAX_PER_STRENGTH, **_described(self.kb, draft))
         return Ask(filled, _read_product, schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
 
     def _required(self, draft: Draft, said: _Product) -> TextualRequirement | None:
-        hard = self._checked(draft, said.hard[:MOST_OF_A_STRENGTH])
-        soft = self._checked(draft, said.soft[:MOST_OF_A_STRENGTH])
+        hard = self._checked(draft, said.hard[:MAX_PER_STRENGTH])
+        soft = self._checked(draft, said.soft[:MAX_PER_STRENGTH])
         kept = (*hard, *(replace(one, strength="soft") for one in soft))
         item = "" if leaks(said.item, names_of(self.kb, draft.gold)) else said.item.strip()
         negative = tuple(one.text for one in said.negative)
@@ -151,7 +151,7 @@ class ProductExtractor(ModelExtractor):
 
 
 Extractor = PhraseExtractor | ModelExtractor
-"""Finds textual requirements: one per draft, None where nothing fit is written about its gold node."""
+"""Extracts one textual requirement per draft, or None if the gold node has no suitable text."""
 
 
 def _extracted(
@@ -172,7 +172,7 @@ def _extracted(
 
 
 def _described(kb: KnowledgeBase, draft: Draft) -> dict[str, str]:
-    """The gold node as the prompts show it."""
+    """Return the prompt fields of the gold node."""
     said = fields(kb, draft.gold)
     return {
         "type": kb.schema.node_type(draft.requirement.template.target).label,
@@ -183,14 +183,14 @@ def _described(kb: KnowledgeBase, draft: Draft) -> dict[str, str]:
 
 
 def _checked(kb: KnowledgeBase, draft: Draft, found: Sequence[_Property]) -> tuple[Property, ...]:
-    """Properties that share words with the text, name a field of it, and do not give the name away."""
+    """Return the properties that share words with the text and do not contain the node's name."""
     sources = [name for name, _ in fields(kb, draft.gold)]
     own = frozenset(terms(written(kb, draft.gold)))
     kept = []
     for one in found:
         words = terms(one.text)
         shared = sum(word in own for word in words) / len(words) if words else 0.0
-        if shared >= LEAST_SHARED and not leaks(one.text, names_of(kb, draft.gold)):
+        if shared >= MIN_SHARED_WORDS and not leaks(one.text, names_of(kb, draft.gold)):
             source = one.source if one.source in sources else sources[0]
             kept.append(Property(one.text.strip().rstrip("."), source))
     return tuple(kept)

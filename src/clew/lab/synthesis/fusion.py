@@ -1,4 +1,4 @@
-"""Requirements to a question, by grammar or by a model in a role."""
+"""Turn requirements into a question, with a grammar or with a model in a role."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSTRUCTIONS = {
 
 
 def instruction(role: str) -> str:
-    """One sentence on how a role speaks; nothing for a role that is not known."""
+    """Return a sentence about how a role speaks. Empty for unknown roles."""
     return INSTRUCTIONS.get(role, "")
 
 
@@ -42,13 +42,13 @@ DEFAULT_ROLE = "user"
 
 
 def seeded(seed: int, slot: int, step: str) -> random.Random:
-    """The randomness of one step of one question, the same in every run."""
+    """Return a reproducible random generator for one step of one question."""
     return random.Random(f"{seed}|{slot}|{step}")
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A question in the making: what it asks of the graph, the gold node it is made from, and who asks."""
+    """A question in progress: graph requirement, gold node and role."""
 
     slot: int
     requirement: Requirement
@@ -58,36 +58,36 @@ class Draft:
     seed: int
 
     def rng(self, step: str) -> random.Random:
-        """The randomness of one step."""
+        """Return the random generator of one step."""
         return seeded(self.seed, self.slot, step)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A question, how it was worded, and the relational requirement alone in plain words."""
+    """A question, how it was worded, and its relational requirement in plain words."""
 
     question: str
     how: How
     relational: str
     draft: str | None = None
-    """What the first of two stages wrote."""
+    """The result of the first stage."""
     problem: str | None = None
-    """Why a model's wording was not taken."""
+    """Why the model's wording was rejected."""
     used: tuple[int, ...] | None = None
-    """The places of the textual properties that the question asks for; None means all."""
+    """Indices of the textual properties in the question. None means all."""
 
 
 @dataclass(frozen=True)
 class GrammarFuser:
-    """Words questions by `clew.lab.synthesis.grammar`."""
+    """Words questions with `clew.lab.synthesis.grammar`."""
 
     schema: Schema
     name: str = "grammar 1"
     chooses: bool = False
-    """Whether it decides which properties a question asks for, so that only those can be judged afterwards."""
+    """Whether the fuser selects the properties, so that only these are judged."""
 
     def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
-        """One wording per draft, in the same order."""
+        """Return one wording per draft, in the same order."""
         return [self._one(draft, text) for draft, text in zip(drafts, texts, strict=True)]
 
     def _one(self, draft: Draft, text: TextualRequirement | None) -> Wording:
@@ -102,7 +102,7 @@ class GrammarFuser:
 
 
 def _as_role(question: str, draft: Draft) -> str:
-    """Now and then the asker says who is asking."""
+    """Prefix some questions with the asker's role."""
     if draft.role == DEFAULT_ROLE or draft.rng("role").random() > 0.3:
         return question
     return f"I am a {draft.role}. {question}"
@@ -112,7 +112,7 @@ DRAFT, DRAFT_PRODUCT, REWRITE, SURVIVED = (
     Prompt.load("clew.lab.synthesis.prompts", name) for name in ("draft", "draft_product", "rewrite", "survived")
 )
 LONGEST = 600
-"""Characters of a question."""
+"""Maximum length of a question, in characters."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"question": {"type": "string"}},
@@ -140,28 +140,28 @@ class _ProductReply(_Reply):
 
 @dataclass(frozen=True)
 class ModelFuser:
-    """Two stages of writing and a check, over the grammar's plain wording."""
+    """Drafts, rewrites and checks questions, starting from the grammar's wording."""
 
     schema: Schema
     names: Names
     writer: LanguageModel
     rewriter: LanguageModel
     trusting: bool = False
-    """Whether wordings are taken unchecked by rule: for estimates only."""
+    """Whether to skip rule-based checks. Only for estimates."""
 
     chooses: bool = False
 
     @property
     def name(self) -> str:
-        """The models'."""
+        """Description with the models' names."""
         return f"drafted by {self.writer.name}, rewritten by {self.rewriter.name}"
 
     def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
-        """One wording per draft, in the same order."""
+        """Return one wording per draft, in the same order."""
         plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
         tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
         drafted = ask(self.writer, [self._draft(task) for task in tasks], role="draft")
-        tasks = [  # where there is no draft, the grammar's wording asks for everything
+        tasks = [  # without a draft, use the grammar's wording with all properties
             task if outcome.value is None else replace(task, used=outcome.value.used)
             for task, outcome in zip(tasks, drafted, strict=True)
         ]
@@ -199,7 +199,7 @@ class ModelFuser:
         return replace(task.plain, problem=problem, draft=text)
 
     def _problem(self, task: _Task, question: str) -> str | None:
-        """An entity that is not named, or one that is named for no reason."""
+        """Return the problem if an entity is missing or was invented, otherwise None."""
         said = f" {normalise(question)} "
         for name in task.names:
             if f" {normalise(name)} " not in said:
@@ -235,7 +235,7 @@ class ModelFuser:
 
 @dataclass(frozen=True)
 class ProductFuser(ModelFuser):
-    """STaRK-AMAZON's fusion: the model leaves out what buyers contradict, and says which requirements it used."""
+    """STaRK-AMAZON's fusion: the model omits requirements that reviews contradict and reports those it used."""
 
     chooses: bool = True
 
@@ -294,7 +294,7 @@ def _read_draft(completion: Completion) -> _Drafted:
 
 
 def _read_product(completion: Completion, count: int) -> _Drafted:
-    """`index` counts the textual requirements from 1, and after them the relational one, which must be used."""
+    """Parse a draft. `index` numbers the textual requirements from 1, then the required relational one."""
     index = set(read_json(completion.text, _ProductReply).index)
     used = tuple(sorted(number - 1 for number in index if 1 <= number <= count))
     if count + 1 not in index or not used:

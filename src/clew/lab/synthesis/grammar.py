@@ -1,8 +1,8 @@
-"""Questions without a model: clauses built from the schema's words, put together in varied ways.
+"""Generate questions without a model from clauses built with the schema's labels.
 
-A relation's display name (or its inverse name, read from tail to head) is a verb phrase ("has phenotype"), a
-participle ("directed by"), a preposition ("in language") or a noun ("release year"); each gives other clauses.
-Everything is in the singular, so that no agreement can go wrong.
+A relation's display name (or its inverse name, from tail to head) is a verb phrase ("has phenotype"), a participle
+("directed by"), a preposition ("in language") or a noun ("release year"). Each gives different clauses. All nouns are
+singular, which avoids agreement errors.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ VERBS = frozenset(("has", "is", "was", "are", "have", "contains", "includes", "s
 PAST = {"written": "wrote", "made": "made", "sung": "sang", "led": "led", "held": "held", "built": "built"}
 PAST |= {"found": "found", "won": "won", "taken": "took", "given": "gave", "born": "bore", "known": "knew"}
 NAMELESS = frozenset({"entity", "node", "thing", "item", "object", "resource"})
-"""Type names that say nothing."""
+"""Type names without information."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """What is said of something: as predicates ("has phenotype X") and as relative clauses ("whose year is 1999")."""
+    """A statement as predicates ("has phenotype X") and as relative clauses ("whose year is 1999")."""
 
     predicates: tuple[str, ...]
     relatives: tuple[str, ...] = ()
 
     @property
     def all_relatives(self) -> tuple[str, ...]:
-        """Every predicate makes a relative clause too."""
+        """Relative clauses, including one for each predicate."""
         return (*(f"that {predicate}" for predicate in self.predicates), *self.relatives)
 
 
 def relational_question(
     template: Template, names: Mapping[str, str], schema: Schema, rng: random.Random, phrases: Sequence[str] = ()
 ) -> str:
-    """A question for a template whose labels stand for these names, with phrases of the answer's text."""
+    """Generate a question for a template with the given entity names and text phrases."""
     if template.words:
         question = _filled(rng.choice(template.words), template, names)
         return " ".join([question, *(rng.choice(_SENTENCES).format(phrase) for phrase in phrases)])
@@ -66,7 +66,7 @@ def _described(phrase: str) -> Clause:
 
 
 def branch_clause(branch: Branch, names: Mapping[str, str], schema: Schema, rng: random.Random) -> Clause:
-    """What a path says of its end."""
+    """Describe the end of a path."""
     start = branch.start
     other = f"any {schema.node_type(start.type).label}" if start.anything else names[start.label]
     for step in branch.steps[:-1]:
@@ -78,7 +78,7 @@ def branch_clause(branch: Branch, names: Mapping[str, str], schema: Schema, rng:
 
 
 def step_clause(step: Step, other: str, schema: Schema) -> Clause:
-    """What one edge says of its far end, with the near end in words."""
+    """Describe the far end of an edge. `other` is the text for the near end."""
     row = relation_row(step, schema)
     noun = schema.node_type(step.source).label
     if step.direction == "in":
@@ -89,20 +89,20 @@ def step_clause(step: Step, other: str, schema: Schema) -> Clause:
 
 
 def _unless_repeated(label: str, noun: str, other: str) -> str:
-    """`is associated with gene` before `a gene that …` loses its noun."""
+    """Remove a repeated noun: `is associated with gene` before `a gene that …`."""
     repeated = other.startswith((f"{article(noun)} ", "any ")) and label.endswith(f" {noun}")
     return label[: -len(noun) - 1] if repeated else label
 
 
 def relation_row(step: Step, schema: Schema) -> Relation:
-    """The row of the schema that a step follows."""
+    """Return the schema row of a step."""
     ends = (step.source, step.target) if step.direction == "out" else (step.target, step.source)
     rows = schema.relation_rows(step.relation)
     return next(row for row in rows if (row.head, row.tail) == ends)
 
 
 def active(label: str, other: str, negated: bool = False) -> Clause:
-    """The subject is the head of the label: subject — label — other."""
+    """Build a clause whose subject is the head: subject — label — other."""
     shape = shape_of(label)
     if label.startswith("has ") and is_plural(label):
         shape, label = "noun", label.removeprefix("has ")
@@ -123,7 +123,7 @@ def active(label: str, other: str, negated: bool = False) -> Clause:
 
 
 def passive(label: str, other: str, negated: bool = False) -> Clause:
-    """The subject is the tail of the label: other — label — subject."""
+    """Build a clause whose subject is the tail: other — label — subject."""
     shape, words = shape_of(label), label.split()
     verb = "is not" if negated else "is"
     if words[0] == "has" and len(words) > 1:
@@ -156,7 +156,7 @@ def _noun_of(noun: str, other: str, negated: bool) -> Clause:
 
 
 def shape_of(label: str) -> str:
-    """What a relation's name is, grammatically: "verb", "participle", "preposition" or "noun"."""
+    """Classify a relation's label: "verb", "participle", "preposition" or "noun"."""
     words = label.lower().split()
     first = words[0] if words else ""
     if first in VERBS or (first == "does" and len(words) > 1):
@@ -171,12 +171,12 @@ def shape_of(label: str) -> str:
 
 
 def is_plural(noun: str) -> bool:
-    """Whether a noun phrase looks like a plural."""
+    """Return whether a noun phrase looks like a plural."""
     return noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
 
 
 def negation(predicate: str) -> str:
-    """A predicate in the third person, denied."""
+    """Negate a third-person predicate."""
     first, _, rest = predicate.partition(" ")
     if first in ("is", "was", "are"):
         return f"{first} not {rest}"
@@ -194,7 +194,7 @@ def negation(predicate: str) -> str:
 
 
 def article(noun: str) -> str:
-    """`a disease`, `an author`."""
+    """Add the indefinite article: `a disease`, `an author`."""
     return f"{_a(noun)} {noun}"
 
 

@@ -1,4 +1,4 @@
-"""Judges that must agree, property by property: by phrase, by words, by meaning, by a model."""
+"""Judges that vote on each property, by phrase, words, meaning or model. All must agree."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ Votes = tuple[bool, ...]
 
 
 class Judge(Protocol):
-    """Says of each node which properties of a requirement its text has."""
+    """Votes which properties of a requirement each node's text has."""
 
     @property
     def name(self) -> str:
-        """How votes are labelled."""
+        """Label of the votes."""
         ...
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """For each node, in order, one vote per property."""
+        """Return one vote per property for each node, in order."""
         ...
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The votes on every candidate; a judge is not asked about a node that an earlier one has turned down."""
+    """The votes on every candidate. Later judges skip nodes that an earlier judge rejected."""
 
     kept: NodeSet
     votes: dict[int, dict[str, Votes]]
 
 
 def unanimous(judges: Sequence[Judge], requirement: TextualRequirement, nodes: NodeSet) -> Verdict:
-    """The nodes that have every deciding property by the vote of every judge."""
+    """Return the nodes that have every required property according to every judge."""
     votes: dict[int, dict[str, Votes]] = {node: {} for node in nodes}
     waiting: PendingError | None = None
     for judge in judges:
@@ -55,7 +55,7 @@ def unanimous(judges: Sequence[Judge], requirement: TextualRequirement, nodes: N
             break
         try:
             said = judge.judge(requirement, nodes)
-        except PendingError as pending:  # the next judge may be asked in the same round
+        except PendingError as pending:  # ask the next judge in the same round
             waiting = pending
             continue
         for node, vote in zip(nodes, said, strict=True):
@@ -69,13 +69,13 @@ def unanimous(judges: Sequence[Judge], requirement: TextualRequirement, nodes: N
 
 @dataclass(frozen=True)
 class PhraseJudge:
-    """A property stands in the node's text, word for word."""
+    """Checks that the node's text contains a property word for word."""
 
     kb: KnowledgeBase
     name: str = "phrase"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """Whether the text holds the words in their order."""
+        """Return whether the text contains the words in order."""
         wanted = [f" {normalise(one.text)} " for one in requirement.properties]
         documents = (written(self.kb, node) for node in nodes)
         return [tuple(phrase in document for phrase in wanted) for document in documents]
@@ -83,7 +83,7 @@ class PhraseJudge:
 
 @dataclass(frozen=True)
 class WordJudge:
-    """Most of the words of a property, the rare ones counting more, stand somewhere in the node's text."""
+    """Checks that the node's text contains most words of a property, weighted by rarity."""
 
     kb: KnowledgeBase
     lexical: LexicalIndex
@@ -91,7 +91,7 @@ class WordJudge:
     name: str = "words"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """Whether enough of the words occur."""
+        """Return whether enough words occur."""
         wanted = [{term: self.lexical.idf(term) for term in terms(one.text)} for one in requirement.properties]
         documents = [frozenset(terms(written(self.kb, node))) for node in nodes]
         return [tuple(self._enough(weights, own) for weights in wanted) for own in documents]
@@ -103,16 +103,16 @@ class WordJudge:
 
 @dataclass(frozen=True)
 class MeaningJudge:
-    """The node's document is about what a property says."""
+    """Checks that the node's document is similar to a property."""
 
     vectors: VectorIndex
     least: float = 0.2
     name: str = "meaning"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """Whether document and property are alike enough."""
+        """Return whether document and property are similar enough."""
         alike = [self.vectors.similarities(one.text, nodes) >= self.least for one in requirement.properties]
-        return [tuple(bool(column[place]) for column in alike) for place in range(len(nodes))]
+        return [tuple(bool(column[index]) for column in alike) for index in range(len(nodes))]
 
 
 PROMPTS = tuple(Prompt.load("clew.lab.synthesis.prompts", f"judge_{name}") for name in ("plain", "strict", "searcher"))
@@ -123,7 +123,7 @@ _NO = ("", "na", "n/a", "no", "none", "false", "0", "null")
 
 
 def read_votes(completion: Completion, count: int) -> Votes:
-    """One vote per number from 1: true or false, or the fields that support it, where NA and an empty list are none."""
+    """Parse one vote per number from 1: a boolean, or the supporting fields. NA and an empty list mean no."""
     numbers = [str(number) for number in range(1, count + 1)]
     for said in find_json(completion.text):
         if isinstance(said, dict) and said.keys() >= set(numbers):
@@ -137,7 +137,7 @@ def _supports(said: object) -> bool:
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """A model with one of the prompts; it judges every property of a node by itself, in one request."""
+    """A model with one prompt. Judges all properties of a node in one request."""
 
     kb: KnowledgeBase
     model: LanguageModel
@@ -145,11 +145,11 @@ class ModelJudge:
 
     @property
     def name(self) -> str:
-        """Prompt and model."""
+        """Names of prompt and model."""
         return f"{self.prompt.name} by {self.model.name}"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """A reply that cannot be read counts as no."""
+        """Ask the model about each node. An unreadable reply counts as no."""
         votes = []
         for outcome in ask(self.model, [self._ask(requirement, node) for node in nodes], role="judge"):
             if outcome.value is None:
@@ -172,18 +172,18 @@ class ModelJudge:
 
 @dataclass(frozen=True)
 class CategoryJudge:
-    """A model says whether a node is the kind of thing that is sought; where no kind is known, every node is."""
+    """A model that judges whether a node is the requested kind of item. Accepts all nodes if no kind is given."""
 
     kb: KnowledgeBase
     model: LanguageModel
 
     @property
     def name(self) -> str:
-        """Prompt and model."""
+        """Names of prompt and model."""
         return f"{CATEGORY.name} by {self.model.name}"
 
     def judge(self, requirement: TextualRequirement, nodes: NodeSet) -> list[Votes]:
-        """The same vote for every property."""
+        """Return the same vote for every property."""
         count = len(requirement.properties)
         if not requirement.item:
             return [(True,) * count for _ in nodes]
@@ -199,13 +199,13 @@ class CategoryJudge:
 
 
 def model_judges(kb: KnowledgeBase, models: Sequence[LanguageModel]) -> tuple[Judge, ...]:
-    """Three judges: one prompt each for three models, all three for one."""
+    """Return three judges: one prompt per model, or all three prompts for a single model."""
     return tuple(
-        ModelJudge(kb, models[place % len(models)], PROMPTS[place % len(PROMPTS)])
-        for place in range(max(len(PROMPTS), len(models)))
+        ModelJudge(kb, models[index % len(models)], PROMPTS[index % len(PROMPTS)])
+        for index in range(max(len(PROMPTS), len(models)))
     )
 
 
 def product_judges(kb: KnowledgeBase, models: Sequence[LanguageModel]) -> tuple[Judge, ...]:
-    """STaRK-AMAZON's filter: is it the kind of thing, then which field supports each requirement; by every model."""
+    """Return STaRK-AMAZON's filters for every model: the kind of item, then fields that support each requirement."""
     return tuple(judge for model in models for judge in (CategoryJudge(kb, model), ModelJudge(kb, model, SOURCES)))

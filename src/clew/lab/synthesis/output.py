@@ -1,9 +1,9 @@
-"""What a benchmark is on disk.
+"""Write a benchmark to disk.
 
-questions.jsonl                       what `clew eval` reads, with template, gold query, gold paths, texts, votes, role
-stark_qa/stark_qa.csv, split/*.index  STaRK's own files
-split-by-template/, split-by-entity/  the same splits, so that no template, or no entity, is in two parts
-statistics.json, plots/*.svg          beside those of the real STaRK questions, where there are any
+questions.jsonl                       input of `clew eval`, with template, gold query, gold paths, texts, votes, role
+stark_qa/stark_qa.csv, split/*.index  STaRK's files
+split-by-template/, split-by-entity/  the same splits without a template, or an entity, in two parts
+statistics.json, plots/*.svg          statistics, next to those of the real STaRK questions if available
 README.md                             the data card
 """
 
@@ -30,15 +30,15 @@ from clew.lab.synthesis.statistics import Statistics, distribution_plot
 
 
 def content_key(*parts: Any) -> str:
-    """The hash of everything that decides a result."""
+    """Hash everything that determines a result."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
 
 
 class ProgressLog:
-    """Results by the content of what they were made from."""
+    """Stores results by the hash of their inputs."""
 
     def __init__(self, file: Path) -> None:
-        """Read what is there; a last line that a kill has torn is cut off."""
+        """Read the stored results and remove a partial last line."""
         self.file = file
         self.known: dict[str, Mapping[str, Any]] = {}
         whole = 0
@@ -50,13 +50,13 @@ class ProgressLog:
                     row = parse_json(line)
                     self.known[row["key"]] = row["result"]
                 except (ValueError, KeyError, TypeError) as error:
-                    raise CorruptError(f"{file}, line {number}, is damaged: delete it to begin again") from error
+                    raise CorruptError(f"{file}, line {number}, is damaged: delete the file and run again") from error
             if whole < len(data):
                 with file.open("r+b") as opened:
                     opened.truncate(whole)
 
     def add(self, results: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write results down and remember them."""
+        """Store results that are not in the log yet."""
         fresh = [(key, result) for key, result in results if key not in self.known]
         if not fresh:
             return
@@ -70,7 +70,7 @@ class ProgressLog:
 
 
 def write_atomically(file: Path, text: str) -> None:
-    """Beside, then renamed into place: a reader sees the old file or the new one."""
+    """Write a temporary file and rename it, so that readers see only complete files."""
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, text.encode("utf-8", "replace"))
 
@@ -82,24 +82,24 @@ Split = dict[str, list[str]]
 
 
 def by_question(rows: Sequence[Row], seed: int) -> Split:
-    """Every question for itself."""
+    """Split the questions independently."""
     return _dealt([[row["id"]] for row in rows], random.Random(f"{seed}|by question"))
 
 
 def by_template(rows: Sequence[Row], seed: int) -> Split:
-    """No template is in two parts."""
+    """Split so that no template is in two parts."""
     return _dealt(_groups(rows, lambda row: [row["template"]]), random.Random(f"{seed}|by template"))
 
 
 def by_entity(rows: Sequence[Row], seed: int) -> Split:
-    """No entity is named by questions of two parts; questions that share one stay together, link by link."""
+    """Split so that no entity is in two parts. Questions that share an entity, also indirectly, stay together."""
     return _dealt(
         _groups(rows, lambda row: [one["key"] for one in row["entities"]]), random.Random(f"{seed}|by entity")
     )
 
 
 def _groups(rows: Sequence[Row], members: Callable[[Row], Sequence[str]]) -> list[list[str]]:
-    """Questions joined wherever they share a member."""
+    """Group the questions that share a member."""
     graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
     graph.add_nodes_from(range(len(rows)))
     first: dict[str, int] = {}
@@ -110,7 +110,7 @@ def _groups(rows: Sequence[Row], members: Callable[[Row], Sequence[str]]) -> lis
 
 
 def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
-    """Large groups first, each to the part that lacks most of its share."""
+    """Assign large groups first, each to the part furthest below its share."""
     rng.shuffle(groups)
     groups.sort(key=len, reverse=True)
     total = sum(len(group) for group in groups)
@@ -123,7 +123,7 @@ def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
 
 @dataclass(frozen=True)
 class Made:
-    """A finished benchmark with everything its card says."""
+    """A finished benchmark with the content of its data card."""
 
     folder: Path
     base: str
@@ -131,15 +131,15 @@ class Made:
     seed: int
     settings: Mapping[str, str]
     notes: Sequence[str]
-    """Of the base: attribution and licence."""
+    """Attribution and licence of the base."""
     acceptance: Mapping[str, Any]
     gates: Mapping[str, Sequence[str]]
     statistics: Sequence[Statistics]
     remarks: Sequence[str] = ()
-    """What could not be done as asked."""
+    """Options that could not be met."""
 
     def to_json(self) -> dict[str, Any]:
-        """As `clew synth --json` prints it."""
+        """Convert to the output of `clew synth --json`."""
         return {
             "folder": str(self.folder),
             "questions": len(self.rows),
@@ -168,7 +168,7 @@ Diversity depends on the number of questions, so real STaRK's are taken over as 
 
 
 def data_card(made: Made) -> str:
-    """As Markdown, the same for the same benchmark."""
+    """Render the data card as Markdown. Deterministic for the same benchmark."""
     parts = [
         f"# Questions over {made.base}\n",
         INTRODUCTION.format(count=len(made.rows)),
@@ -193,7 +193,7 @@ def data_card(made: Made) -> str:
 
 
 def statistics_table(statistics: Sequence[Statistics]) -> str:
-    """The sets side by side."""
+    """Render the sets as table rows."""
     heading = (
         "set",
         "n",
@@ -231,13 +231,13 @@ LONGEST, MOST = 50, 20
 
 
 def write_benchmark(made: Made) -> None:
-    """Write everything; each file is whole or absent."""
+    """Write all files. Each file is complete or missing."""
     folder, rows, seed = made.folder, made.rows, made.seed
     splits = {"split": by_question(rows, seed), "split-by-template": by_template(rows, seed)}
     splits["split-by-entity"] = by_entity(rows, seed)
     place = {id_: name for name, ids in splits["split"].items() for id_ in ids}
-    told = [{name: row[name] for name in ("id", *row) if name != "node_ids"} for row in rows]
-    lines = [row | {"split": place[row["id"]]} for row in told]
+    visible = [{name: row[name] for name in ("id", *row) if name != "node_ids"} for row in rows]
+    lines = [row | {"split": place[row["id"]]} for row in visible]
     for name, parts in splits.items():
         for part, ids in parts.items():
             write_atomically(folder / name / f"{part}.index", "".join(f"{id_}\n" for id_ in ids))
@@ -250,7 +250,7 @@ def write_benchmark(made: Made) -> None:
 
 
 def stark_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """`id, query, answer_ids`: the keys where all are whole numbers, as in STaRK's bases, else the node ids."""
+    """Write `id, query, answer_ids`: keys if all are integers, like in STaRK's bases, otherwise node ids."""
     whole = all(key.isascii() and key.isdigit() for row in rows for key in row["answers"])
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -263,7 +263,7 @@ def stark_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def plots(statistics: Sequence[Statistics]) -> dict[str, str]:
-    """The paper's figure 4, ours beside STaRK's."""
+    """Plot the paper's figure 4, next to STaRK's data."""
     lengths = {one.name: one.lengths for one in statistics}
     answers = {one.name: one.answers for one in statistics}
     return {

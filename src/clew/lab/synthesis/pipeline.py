@@ -1,11 +1,11 @@
-"""A benchmark from any knowledge base: STaRK's construction in four steps (Wu et al. 2024, §3.3).
+"""Generate a benchmark from any knowledge base in STaRK's four steps (Wu et al. 2024, §3.3).
 
-1 sample a relational requirement   a template with entities filled in, and every node that satisfies it
-2 extract textual properties        from what is written about one of these nodes, the gold node
-3 fuse both into a question         by a grammar, or by a model in two stages
-4 filter the other candidates       by judges that must agree; the gold node must pass its own check
+1 sample a relational requirement   a template with entities, and every node that satisfies it
+2 extract textual properties        from the text of one of these nodes, the gold node
+3 fuse both into a question         with a grammar, or with a model in two stages
+4 filter the other candidates       with judges that must all agree; the gold node must pass, too
 
-Step 1 is drawn anew in every run, always the same for a seed; what steps 2 to 4 make of it is kept line by line.
+Each run repeats step 1, which is deterministic for a seed. The log stores the results of steps 2 to 4.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.index.tokens import normalise
 
 CHUNK = 16
-"""Questions that go through steps 2 to 4 together."""
+"""Number of questions that go through steps 2 to 4 together."""
 ROUNDS = 8
-"""How often questions that were turned down are made up for."""
+"""Maximum number of rounds that replace rejected questions."""
 Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is wanted: how many questions, from which templates, for whom."""
+    """Number of questions, templates and roles."""
 
     count: int
     templates: Mapping[Kind, Sequence[Template]]
     with_text: frozenset[str] = frozenset()
     """Types whose questions may have a textual requirement."""
     text_share: float = 0.5
-    """The share of the other questions about such types that get one."""
+    """Share of the other questions about these types that get a textual requirement."""
     roles: tuple[str, ...] = (DEFAULT_ROLE,)
     seed: int = 0
     most_answers: int = 20
     spare: float = 0.1
-    """The share of questions drawn beyond the wanted number in the first round."""
+    """Share of additional questions in the first round."""
 
     @property
     def first_round(self) -> int:
-        """How many questions are drawn at first."""
+        """Number of questions in the first round."""
         return math.ceil(self.count * (1 + self.spare))
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass
 class Synthesis:
-    """The finished questions, and what became of the others."""
+    """The finished questions, and counts of rejected ones."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     turned_down: Counter[str] = field(default_factory=Counter)
@@ -80,7 +80,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Steps:
-    """Who does what: the extractor of step 2, the fuser of step 3, the judges of step 4."""
+    """The components: extractor of step 2, fuser of step 3, judges of step 4."""
 
     kb: ArrayKnowledgeBase
     sampler: Sampler
@@ -96,7 +96,7 @@ def synthesise(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     check: Callable[[], None] = lambda: None,
 ) -> Synthesis:
-    """Draw, extract, fuse and filter until there are enough questions, or no more can be had."""
+    """Draw, extract, fuse and filter until there are enough questions or no more can be drawn."""
     made = Synthesis()
     drawing = draw_all(steps, plan, made)
     questions: set[str] = set()
@@ -111,7 +111,7 @@ def synthesise(
         if missing <= 0 or not drafts:
             break
         wanted = math.ceil(missing * 1.5) + 2
-    made.rows = [{**row, "id": str(place)} for place, row in enumerate(made.rows[: plan.count])]
+    made.rows = [{**row, "id": str(index)} for index, row in enumerate(made.rows[: plan.count])]
     return made
 
 
@@ -120,12 +120,12 @@ def _moved(progress: Callable[[int, int], None], before: int, total: int, done: 
 
 
 def draw_all(steps: Steps, plan: Plan, made: Synthesis) -> Iterator[Draft]:
-    """Step 1 for one question after another: kinds in turn, and the templates of each kind in turn."""
+    """Run step 1 for each question, cycling through the kinds and the templates of each kind."""
     kinds = [kind for kind, templates in plan.templates.items() if templates]
     seen: set[str] = set()
     failures = 0
     slot = 0
-    while failures < 5 * len(kinds) + 20:  # no kind gives anything new any more
+    while failures < 5 * len(kinds) + 20:  # all kinds are exhausted
         made.drawn += 1
         draft = _draw(steps, plan, kinds, slot, seen)
         slot += 1
@@ -163,10 +163,10 @@ def finish_all(
     finished: Callable[[int], None],
     check: Callable[[], None],
 ) -> list[Result]:
-    """Steps 2 to 4 for what the log does not know yet; where replies are awaited, every request that can be is made."""
+    """Run steps 2 to 4 for drafts that are not in the log. If replies are pending, still make all other requests."""
     keys = [_key(steps, draft) for draft in drafts]
     left = [(key, draft) for key, draft in zip(keys, drafts, strict=True) if key not in log.known]
-    left.sort(key=lambda pair: pair[1].with_text)  # those without a text wait for no extraction
+    left.sort(key=lambda pair: pair[1].with_text)  # drafts without text need no extraction
     pending: PendingError | None = None
     for begin in range(0, len(left), CHUNK):
         chunk = left[begin : begin + CHUNK]
@@ -175,7 +175,7 @@ def finish_all(
         except PendingError as waiting:
             pending = waiting
             continue
-        check()  # before anything is kept that a spent budget has spoilt
+        check()  # before storing results that a spent budget may have spoilt
         log.add((key, result) for (key, _), result in zip(chunk, results, strict=True))
         finished(len(drafts) - len(left) + begin + len(chunk))
     if pending is not None:
@@ -184,7 +184,7 @@ def finish_all(
 
 
 def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
-    """Steps 2 to 4 for a few questions."""
+    """Run steps 2 to 4 for a few questions."""
     with trace.span("textual", asked=len(drafts)):
         texts = steps.extractor.extract(drafts)  # 2
     if steps.fuser.chooses:
@@ -194,7 +194,7 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
     wordings: Sequence[Wording] = ()
 
     with trace.span("filter", asked=len(drafts)):
-        try:  # 4, before 3: neither needs the other, and a batch should hold the requests of both
+        try:  # step 4 before 3: they are independent, and one batch should have the requests of both
             verdicts = _judged(steps, drafts, texts)
         except PendingError as pending:
             waiting.append(pending)
@@ -212,7 +212,7 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
 
 
 def _finish_chosen(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Result]:
-    """Steps 3 and 4 where the question decides which properties it asks for: only these are judged."""
+    """Run steps 3 and 4 if the question selects its properties. Judge only these."""
     with trace.span("fuse", asked=len(drafts)):
         wordings = steps.fuser.fuse(drafts, texts)  # 3
     asked = [

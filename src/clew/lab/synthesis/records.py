@@ -1,4 +1,4 @@
-"""What is written about a question, and the gates it must have passed."""
+"""Rows of finished questions, and the checks that they must pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from clew.store.index.tokens import normalise
 
 
 def rejection(reason: str, gold_passed: bool | None = None) -> dict[str, Any]:
-    """A question that did not come about, and why."""
+    """Return the result for a rejected question."""
     return {"rejected": reason, "gold_passed": gold_passed}
 
 
@@ -31,7 +31,7 @@ def row_of(
     wording: Wording,
     answers: NodeSet,
 ) -> dict[str, Any]:
-    """Question and answers as `clew eval` reads them, and everything they were made from."""
+    """Return a question and its answers in the format of `clew eval`, with everything they were made from."""
     requirement = draft.requirement
     keys = {node: kb.refs([node])[0].key for node in {*requirement.candidates, *answers}}
     paths = gold_paths(kb, requirement, answers)
@@ -84,19 +84,19 @@ GATES = (
 
 
 def leaks(question: str, names: Iterable[str]) -> bool:
-    """Whether a question says one of these names, as words of its own."""
+    """Return whether a question contains one of these names as whole words."""
     said = f" {normalise(question)} "
     return any(folded and f" {folded} " in said for folded in map(normalise, names))
 
 
 def names_of(kb: KnowledgeBase, node: int) -> tuple[str, ...]:
-    """Every name of a node."""
+    """Return all names of a node."""
     content = kb.node(node)
     return (content.name, *content.aliases)
 
 
 def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
-    """For each gate the ids of the questions that fail it."""
+    """Return the ids of the questions that fail each check."""
     found: dict[str, list[str]] = {gate: [] for gate in GATES}
     seen: dict[str, str] = {}
     for row in rows:
@@ -120,7 +120,5 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
 def _gold_query(row: Row) -> Query:
     query = parse(row["query"]) if isinstance(row["query"], str) else None
     if not isinstance(query, Query):
-        raise SourceError(
-            f"question {row['id']}: its query is not written in the query language: make the questions again"
-        )
+        raise SourceError(f"question {row['id']}: its query is not in the query language: generate the questions again")
     return query

@@ -1,4 +1,4 @@
-"""Step 1: a template with entities filled in that are spread over the base; its gold query, and what that gives."""
+"""Step 1: fill a template with entities from all over the base, and execute its gold query."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TARGET = "answer"
 
 @dataclass(frozen=True)
 class Requirement:
-    """What a question asks of the graph: a template, the entity behind each label, and every node that satisfies it."""
+    """A graph requirement: a template, the entity for each label, and every node that satisfies it."""
 
     template: Template
     entities: Mapping[str, NodeRef]
     candidates: NodeSet
-    """What executing the query gives, the named entities included where they satisfy it themselves."""
+    """Result of the query, including named entities if they satisfy it."""
 
     @property
     def query(self) -> Query:
@@ -42,12 +42,12 @@ class Requirement:
 
     @property
     def possible(self) -> NodeSet:
-        """The candidates that may be answers: nothing that the question itself names."""
+        """Candidates that may be answers. Excludes the entities in the question."""
         return self.candidates - NodeSet.of([ref.id for ref in self.entities.values()])
 
     @property
     def identity(self) -> str:
-        """Two requirements with one identity ask the same."""
+        """Identity. Equal for requirements that ask the same."""
         named = ",".join(f"{label}={ref.key}" for label, ref in sorted(self.entities.items()))
         return f"{self.template}|{named}"
 
@@ -82,34 +82,34 @@ def _branch(branch: Branch, number: int, entities: Mapping[str, NodeRef]) -> tup
 
 
 def gold_paths(kb: KnowledgeBase, requirement: Requirement, answers: NodeSet) -> dict[int, tuple[Path, ...]]:
-    """Return for each answer one way through the graph from it to what the question names."""
+    """Return one path per answer, from the answer to the entities of the question."""
     return {ref.id: witnesses(kb, requirement.query, [ref], limit=1) for ref in kb.refs(answers.array)}
 
 
 LONGEST_NAME = 80
 WIDEST = 20_000
-"""A path that passes through more nodes than this says nothing about any of them."""
+"""Maximum number of nodes on a path. Wider paths are not informative."""
 TRIES = 12
-"""How often a template is tried for one question before another one takes its place."""
+"""Maximum number of draws of a template before trying the next one."""
 
 
 @dataclass
 class Sampler:
-    """Draws requirements; how often it has named each entity is all it remembers."""
+    """Draws requirements and counts the uses of each entity."""
 
     kb: ArrayKnowledgeBase
     most_candidates: int = 20
     most_with_text: int = 60
-    """A textual requirement narrows further, so it may begin with more."""
+    """Higher limit for questions with a textual requirement, which removes more candidates."""
     most_uses: int = 3
-    """How often one entity may be named."""
+    """Maximum number of questions per entity."""
     uses: Counter[int] = field(default_factory=Counter)
     _starts: dict[Step, NodeSet] = field(default_factory=dict)
 
     def draw(
         self, template: Template, rng: random.Random, *, with_text: bool = False, tries: int = TRIES
     ) -> Requirement | None:
-        """A requirement with at least one possible answer; None where several tries gave none."""
+        """Draw a requirement with at least one possible answer, or return None after `tries` attempts."""
         most = self.most_with_text if with_text else self.most_candidates
         for _ in range(tries):
             requirement = self._try(template, rng)
@@ -118,11 +118,11 @@ class Sampler:
         return None
 
     def note(self, requirement: Requirement) -> None:
-        """Remember which entities a requirement names."""
+        """Count the entities of a requirement as used."""
         self.uses.update({ref.id for ref in requirement.entities.values()})
 
     def starts(self, branch: Branch) -> NodeSet:
-        """The nodes a path may begin with: they have its first edge, and a name of their own."""
+        """Return the nodes that can start a path: they have its first edge and a unique name."""
         step = branch.steps[0]
         if step not in self._starts:
             reach = OPPOSITE[step.direction]
@@ -132,7 +132,7 @@ class Sampler:
 
     @cached_property
     def speakable(self) -> NDArray[np.bool_]:
-        """Which nodes can be named in a question: a short name of words that no other node of the type has."""
+        """Which nodes a question can name: the name is short, has letters or digits, and is unique within its type."""
         names = self.kb.columns().column("name").cast(pa.large_string())
         length = pc.utf8_length(names).to_numpy(zero_copy_only=False)
         worded = pc.match_substring_regex(names, r"\p{L}|\p{N}").to_numpy(zero_copy_only=False)
@@ -144,7 +144,7 @@ class Sampler:
         return fit.astype(np.bool_)
 
     def follow(self, nodes: NodeSet, steps: Sequence[Step]) -> NodeSet:
-        """The nodes at the end of a path; nothing where it grows too wide."""
+        """Return the nodes at the end of a path, or nothing if it has too many nodes."""
         for step in steps:
             nodes = self.kb.neighbors(nodes, step.relation, step.direction) & self.kb.nodes(step.target)
             if len(nodes) > WIDEST:
@@ -171,7 +171,7 @@ class Sampler:
                 if not len(reached):
                     return None
         narrows = len(widths) == 1 or (reached is not None and len(reached) < min(widths))
-        if not narrows:  # one path alone says as much
+        if not narrows:  # a single path is as specific
             return None
         chosen = [(ref.name, ref.type) for ref in entities.values()]
         if len(set(chosen)) < len(chosen):  # the same entity twice
@@ -182,13 +182,13 @@ class Sampler:
         return Requirement(template, entities, candidates)
 
     def _tells(self, template: Template, candidates: NodeSet, reached: NodeSet | None) -> bool:
-        """Whether something is left, and a forbidden edge has taken something away."""
+        """Return whether candidates remain and any forbidden edge removed some."""
         if not len(candidates) or reached is None:
             return False
         return len(candidates) < len(reached) or not any(branch.negated for branch in template.branches)
 
     def _choose(self, branch: Branch, reached: NodeSet | None, rng: random.Random) -> int | None:
-        """An entity to name: any at first, then one that leads to what has been reached already."""
+        """Choose an entity: any for the first branch, then one that leads to the nodes reached so far."""
         if branch.start.name is not None:
             return self._fixed(branch)
         if reached is None:
@@ -212,7 +212,5 @@ class Sampler:
         named = pc.equal(self.kb.columns().column("name"), start.name).to_numpy(zero_copy_only=False)
         found = NodeSet(np.flatnonzero(named).astype(np.int32)) & self.kb.nodes(start.type)
         if len(found) != 1:
-            raise NotFoundError(
-                f"a template names {start.name!r}, which {len(found)} nodes of type {start.type!r} are called"
-            )
+            raise NotFoundError(f"a template needs one {start.type!r} node named {start.name!r}: found {len(found)}")
         return int(found.array[0])

@@ -1,4 +1,4 @@
-"""The paper's statistics of a set of questions: length, answers, diversity, relational against textual words."""
+"""Compute the paper's statistics of questions: length, answers, diversity, relational and textual words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of one set of questions; `entropy` in bits, over words; `relational_share` of the words of the requirements."""
+    """Statistics of a question set.
+
+    `entropy` is in bits over words. `relational_share` is a share of requirement words.
+    """
 
     name: str
     questions: int
@@ -28,7 +31,7 @@ class Statistics:
     median_words: float
     mean_answers: float
     several_answers: float
-    """The share of questions with more than one answer."""
+    """Share of questions with more than one answer."""
     entropy: float
     type_token_ratio: float
     relational_share: float | None = None
@@ -36,13 +39,13 @@ class Statistics:
     answers: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Without the single values."""
+        """Convert to JSON values, without the per-question lists."""
         shown = {name: value for name, value in asdict(self).items() if name not in ("lengths", "answers")}
         return {name: round(value, 4) if isinstance(value, float) else value for name, value in shown.items()}
 
 
 def shannon_entropy(counts: Iterable[int]) -> float:
-    """-Σ p log₂ p of a distribution given by counts."""
+    """Compute -Σ p log₂ p of a distribution given by counts."""
     amounts = [count for count in counts if count]
     total = sum(amounts)
     return -sum(count / total * math.log2(count / total) for count in amounts) if total else 0.0
@@ -51,7 +54,7 @@ def shannon_entropy(counts: Iterable[int]) -> float:
 def describe(
     name: str, questions: Sequence[str], answers: Sequence[int], relational_share: float | None = None
 ) -> Statistics:
-    """The statistics of questions with these numbers of answers."""
+    """Compute the statistics of questions and their numbers of answers."""
     words = Counter(word for question in questions for word in _WORD.findall(question.lower()))
     lengths = tuple(len(question.split()) for question in questions)
     return Statistics(
@@ -70,7 +73,7 @@ def describe(
 
 
 def describe_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Statistics:
-    """The statistics of synthetic questions."""
+    """Compute the statistics of synthetic questions."""
     return describe(
         name,
         [row["question"] for row in rows],
@@ -80,7 +83,7 @@ def describe_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Statistics:
 
 
 def _relational_share(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Words of the relational requirement against those of both, averaged over the questions (the paper's figure 5)."""
+    """Return the mean share of relational words among all requirement words (the paper's figure 5)."""
     shares = []
     for row in rows:
         relational = len(row["wording"]["relational"].split())
@@ -90,7 +93,7 @@ def _relational_share(rows: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def stark_statistics(folder: Path, count: int) -> list[Statistics]:
-    """Those of the real STaRK questions below a folder, each over as many as ours: diversity depends on n."""
+    """Compute the statistics of the real STaRK questions, sampled to `count` because diversity depends on n."""
     sets = []
     for base in sorted({file.parent.parent for file in folder.glob("*/stark_qa/stark_qa.csv*")}):
         questions = load_stark(base).questions
@@ -101,7 +104,7 @@ def stark_statistics(folder: Path, count: int) -> list[Statistics]:
 
 
 def distribution_plot(title: str, label: str, series: Mapping[str, Sequence[int]], highest: int) -> str:
-    """Shares of questions by a whole number, one stepped line per set; what is above `highest` counts as highest."""
+    """Plot the share of questions by a whole number, one line per set. Values above `highest` count as `highest`."""
     lines = []
     for name, values in series.items():
         counts = Counter(min(value, highest) for value in values)

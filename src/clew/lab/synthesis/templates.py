@@ -1,15 +1,15 @@
-"""Relational templates: what a question may ask of the graph, in a small TOML language over the schema.
+"""Relational templates: question patterns over the graph, in a small TOML language.
 
     [[template]]
     name = "drug_for_expressed_gene"
     paths = ["anatomy -[expression present]- gene/protein -[target]- drug"]
     words = ["What drug targets the genes or proteins expressed in <anatomy>?"]
 
-Every path leads from something known to the answer, which is the last type of each path; a question satisfies them all.
-A path begins with a type (an entity to be named), `type#label` (the same entity wherever the label is the same),
-`?type` (any node at all) or `type="Name"` (always this entity). `-[r]->` follows the stored direction, `<-[r]-` goes
-against it, `-[r]-` goes the way the schema allows; `-[!r]-`, as the last step, forbids the edge.
-Holes of `words` are `<label>`, or `<type>` where the path has no label.
+Every path leads from something known to the answer, which is the last type of each path. Answers satisfy all paths.
+A path starts with a type (an entity to name), `type#label` (the same entity for the same label), `?type` (any node) or
+`type="Name"` (always this entity). `-[r]->` follows the stored direction, `<-[r]-` the opposite one, and `-[r]-` the
+direction in the schema. `-[!r]-`, only as the last step, forbids the edge.
+Placeholders of `words` are `<label>`, or `<type>` if the path has no label.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ SHIPPED = {
     "mag": ("researcher",),
     "prime": ("doctor", "medical scientist", "patient"),
 }
-"""The templates of STaRK's three bases, and who asks in the paper."""
+"""The templates of STaRK's three bases, and the roles in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge of a path, read from what is known toward the answer."""
+    """One edge of a path, in the direction of the answer."""
 
     source: str
     relation: str
     target: str
     direction: Direction
-    """"out" along the stored direction, "in" against it; "any" until the schema decides."""
+    """"out" along the stored direction, "in" against it, "any" until checked against the schema."""
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a path begins: an entity to be named, the one named `name`, or, with `anything`, any node of the type."""
+    """Start of a path: an entity to name, the entity `name`, or any node of the type if `anything` is set."""
 
     type: str
     label: str
@@ -75,7 +75,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Branches that the answer satisfies together, with the wordings its author gave, where there are any."""
+    """Branches that the answer must satisfy, with optional wordings."""
 
     name: str
     kind: Kind
@@ -105,7 +105,7 @@ class _File(BaseModel):
 
 
 def load_templates(place: str | Path, schema: Schema) -> tuple[Template, ...]:
-    """The templates of a TOML file, or the shipped ones of `amazon`, `mag` or `prime`, checked against a schema."""
+    """Load a TOML file or the shipped templates `amazon`, `mag` or `prime`, and check them against a schema."""
     if str(place) in SHIPPED:
         text = files("clew.lab.synthesis.shipped").joinpath(f"{place}.toml").read_text("utf-8")
     else:
@@ -117,15 +117,13 @@ def load_templates(place: str | Path, schema: Schema) -> tuple[Template, ...]:
 
 
 def parse_templates(text: str, place: str = "templates") -> tuple[Template, ...]:
-    """The templates of a TOML text, not yet checked against a schema."""
+    """Parse TOML templates without a schema check."""
     try:
         rows = _File.model_validate(parse_toml(text)).template
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise InputError(f"{place}: expected [[template]] entries with name, paths and words: {error}") from error
     if len(names := {row.name for row in rows}) < len(rows):
-        raise InputError(
-            f"{place}: two templates have the same name; there are {len(names)} names, {len(rows)} entries"
-        )
+        raise InputError(f"{place}: duplicate template names: {len(rows)} templates have {len(names)} names")
     return tuple(_template(row, place) for row in rows)
 
 
@@ -136,7 +134,7 @@ def _template(row: _TemplateRow, place: str) -> Template:
     branches = tuple(parse_path(path, number, where) for number, path in enumerate(row.paths, 1))
     template = Template(row.name, row.kind or kind_of(branches), branches, tuple(row.words))
     if len({branch.steps[-1].target for branch in branches}) > 1:
-        raise InputError(f"{where}: its paths end in different types; the last type of each is the answer's")
+        raise InputError(f"{where}: paths end in different types: all must end in the answer's type")
     if all(branch.negated or branch.start.anything for branch in branches):
         raise InputError(f"{where}: at least one path must lead from a named entity without a forbidden edge")
     labels = {hole for branch in branches for hole in holes(branch.start)}
@@ -145,18 +143,18 @@ def _template(row: _TemplateRow, place: str) -> Template:
         wanted = {b.start.label for b in branches if not b.start.anything and b.start.name is None}
         if asked - labels or not all(asked & set(holes(b.start)) for b in branches if b.start.label in wanted):
             raise InputError(
-                f"{where}: the holes of {wording!r} must be {', '.join(f'<{one}>' for one in sorted(wanted))}"
+                f"{where}: the placeholders of {wording!r} must be {', '.join(f'<{one}>' for one in sorted(wanted))}"
             )
     return template
 
 
 def holes(start: Start) -> tuple[str, ...]:
-    """How a wording may call a start; nothing where no entity is named."""
+    """Return the allowed placeholders for a start. Empty if it names no entity."""
     return () if start.anything else tuple(dict.fromkeys((start.label, start.type)))
 
 
 def kind_of(branches: tuple[Branch, ...]) -> Kind:
-    """What a template is, by its shape."""
+    """Classify a template by its shape."""
     if any(branch.negated for branch in branches):
         return "negation"
     if len(branches) == 1:
@@ -170,19 +168,19 @@ _START = re.compile(r'(\?)?([^#="]+?)(?:#([\w.-]+))?(?:="([^"]+)")?')
 
 
 def parse_path(text: str, number: int, where: str) -> Branch:
-    """`anatomy -[expression present]- gene/protein -[target]-> drug`."""
+    """Parse a path such as `anatomy -[expression present]- gene/protein -[target]-> drug`."""
     parts = _EDGE.split(text.strip())
     start = _START.fullmatch(parts[0].strip())
     types = [parts[0], *parts[5::5]]
     if start is None or len(parts) < 6 or not all(part.strip() for part in types):
-        raise InputError(f"{where}: {text!r} is no path; write: type -[relation]-> type, with <-[…]- to go against it")
+        raise InputError(f"{where}: {text!r} is not a path: write type -[relation]-> type or type <-[relation]- type")
     anything, kind, label, name = start.groups()
     steps = []
     source = kind.strip()
     for place in range(1, len(parts), 5):
         left, negated, relation, right, target = parts[place : place + 5]
         if left and right:
-            raise InputError(f"{where}: {text!r}: an edge points one way, or with -[…]- the way the schema allows")
+            raise InputError(f"{where}: {text!r}: two directions on one edge: remove one, or both to use the schema's")
         direction: Direction = "in" if left else "out" if right else "any"
         steps.append(Step(source, relation, target.strip(), direction, bool(negated)))
         source = target.strip()
@@ -193,7 +191,7 @@ def parse_path(text: str, number: int, where: str) -> Branch:
 
 
 def fitted(template: Template, schema: Schema) -> Template:
-    """The template with every direction decided; raises SchemaError where the schema has no such edge."""
+    """Resolve every direction. Raise SchemaError if the schema has no such edge."""
     for branch in template.branches:
         schema.node_type(branch.start.type)
     branches = tuple(
@@ -201,7 +199,7 @@ def fitted(template: Template, schema: Schema) -> Template:
         for branch in template.branches
     )
     if not schema.node_type(template.target).answer:
-        raise SchemaError(f"template {template.name!r}: nodes of type {template.target!r} are no answers here")
+        raise SchemaError(f"template {template.name!r}: nodes of type {template.target!r} are not allowed as answers")
     return replace(template, branches=branches)
 
 
@@ -211,14 +209,14 @@ def _directed(step: Step, schema: Schema, template: str) -> Step:
     against = any((row.tail, row.head) == (step.source, step.target) for row in rows)
     if step.direction == "any" and step.source == step.target and along:
         raise SchemaError(
-            f"template {template!r}: {step.relation!r} joins {step.source!r} to itself, so its direction must be given"
+            f"template {template!r}: {step.relation!r} connects {step.source!r} to itself: add a direction"
         )
     fits = {"out": along, "in": against, "any": along or against}[step.direction]
     if not fits:
         known = "; ".join(f"{row.head} -[{row.name}]-> {row.tail}" for row in rows)
         raise SchemaError(
             f"template {template!r}: no edge {step.relation!r} leads from {step.source!r} to {step.target!r} "
-            f"that way; there are: {known}"
+            f"in that direction: use {known}"
         )
     return replace(step, direction=step.direction if step.direction != "any" else "out" if along else "in")
 

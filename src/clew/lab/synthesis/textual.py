@@ -1,7 +1,7 @@
-"""Step 2: a textual requirement, taken from what is written about the gold node.
+"""Step 2: a textual requirement from the text of the gold node.
 
-Without a model it is a distinctive phrase: words that stand in the gold node's text, in few or none of the other
-candidates' texts, and seldom in the base; it is marked as such. A model extracts properties by role instead
+Without a model it is a distinctive phrase: words that occur in the gold node's text, in few or none of the other
+candidates' texts, and rarely in the base. With a model, properties are extracted by role
 (`clew.lab.synthesis.extraction`).
 """
 
@@ -22,55 +22,55 @@ from clew.store.index.tokens import Token, normalise, stop_words, terms, tokenis
 
 LONGEST, SHORTEST = 6, 2
 AMONG = 3
-"""One of so many best phrases is taken, so that phrases vary."""
+"""Number of top phrases to choose from at random, for variety."""
 RAREST = 7.0
-"""Rarer words count no more: the rarest are misprints."""
+"""Maximum IDF of a word. The rarest words are misprints."""
 BESIDE_THE_TEXT = 0.5
-"""What attributes say, such as a curator's comment, counts for less than the text."""
+"""Weight of attributes, such as a curator's comment, relative to the text."""
 _BREAK = re.compile(r"[.;:,()\[\]\"“”\n!?/]")
 
 
 _NEGATIVE = re.compile(r"overall: [12](?:\.\d+)?(?:;|$)")
-"""How a review begins that gives one or two stars of five: nobody looks for what it says."""
+"""Start of a review with one or two of five stars. Nobody searches for its content."""
 Strength = Literal["hard", "soft"]
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """Something the answer's text says: the words, the field they come from, and their span where they are quoted."""
+    """A statement in the answer's text: its words, its field, and its span if quoted."""
 
     text: str
     source: str
     start: int | None = None
     end: int | None = None
     strength: Strength = "hard"
-    """Whether an answer must have it, or it is only desirable."""
+    """Whether an answer must have it ("hard") or it is only desirable ("soft")."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextualRequirement:
-    """What the text of an answer must say, and how that was found."""
+    """Statements that the text of an answer must contain, and how they were found."""
 
     properties: tuple[Property, ...]
     how: Literal["distinctive phrase", "model"]
     item: str = ""
-    """What kind of thing is sought, in general words, where that was found out."""
+    """Kind of item, in general words, if known."""
     negative: tuple[str, ...] = ()
-    """What is said against the gold node: a question must not ask for the contrary."""
+    """Negative points about the gold node. A question must not ask for the opposite."""
 
     @property
     def deciding(self) -> tuple[bool, ...]:
-        """Which properties an answer must have: the hard ones, or all where there are only soft ones."""
+        """Which properties an answer must have: the hard ones, or all if there are only soft ones."""
         hard = tuple(one.strength == "hard" for one in self.properties)
         return hard if any(hard) else tuple(True for _ in hard)
 
     def using(self, places: Collection[int]) -> TextualRequirement:
-        """The requirement with those properties only that a question asks for."""
-        return replace(self, properties=tuple(one for place, one in enumerate(self.properties) if place in places))
+        """Return the requirement with only the given properties."""
+        return replace(self, properties=tuple(one for index, one in enumerate(self.properties) if index in places))
 
 
 def fields(kb: KnowledgeBase, node: int) -> list[tuple[str, str]]:
-    """What is written about a node, without its names: the text, then its textual attributes, lists entry by entry."""
+    """Return a node's text and textual attributes without its names. Lists give one field per entry."""
     content = kb.node(node)
     found = [("text", content.text)]
     for name in kb.schema.node_type(content.type).attributes:
@@ -83,14 +83,14 @@ def fields(kb: KnowledgeBase, node: int) -> list[tuple[str, str]]:
 
 
 def written(kb: KnowledgeBase, node: int) -> str:
-    """All fields of a node as normalised words, with a space at either end."""
+    """Join all fields of a node as normalised words, with a space at both ends."""
     return f" {normalise(' | '.join(text for _, text in fields(kb, node)))} "
 
 
 def distinctive_phrase(
     kb: KnowledgeBase, lexical: LexicalIndex, gold: int, others: NodeSet, rng: random.Random
 ) -> TextualRequirement | None:
-    """A phrase that tells the gold node from the other candidates; None where no phrase tells it from any."""
+    """Find a phrase that distinguishes the gold node from other candidates, or return None."""
     names = {normalise(name) for name in (kb.node(gold).name, *kb.node(gold).aliases)}
     name_words = {word for name in names for word in name.split()}
     documents = [written(kb, node) for node in others]
@@ -112,7 +112,7 @@ def distinctive_phrase(
 
 
 def _telling(phrase: str, tokens: Sequence[Token], name_words: set[str], lexical: LexicalIndex) -> float:
-    """The mean rarity of its terms; words of the name count for little, and three to five words read best."""
+    """Score a phrase by the mean rarity of its terms. Penalise words of the name, and lengths outside 3 to 5."""
     found = terms(phrase)
     if not found:
         return 0.0
@@ -122,7 +122,7 @@ def _telling(phrase: str, tokens: Sequence[Token], name_words: set[str], lexical
 
 
 def phrases(text: str) -> Iterator[tuple[str, list[Token]]]:
-    """Runs of words without punctuation inside that begin and end with a word that says something."""
+    """Yield word sequences without punctuation that start and end with a content word."""
     borders = [0, *(place.end() for place in _BREAK.finditer(text)), len(text)]
     for begin, end in pairwise(borders):
         piece = text[begin:end]

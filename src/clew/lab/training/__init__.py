@@ -1,1 +1,1 @@
-"""What is learned: retrievers, rankers, parsers."""
+"""Training of retrievers, rankers and parsers."""

@@ -1,10 +1,10 @@
-"""Trains STaRK's Dense Retriever: one encoder for questions, one for node documents (DPR, Karpukhin et al., 2020).
+"""Train STaRK's Dense Retriever: one encoder for questions, one for node documents (DPR, Karpukhin et al., 2020).
 
-1  lessons: a question, the nodes that answer it, and up to twenty false positives of vector search
-2  descent: both encoders start alike; a question is to be nearer to its document than to all others of the step
-3  files: two int8 encoders over the word vectors that ship, as an embedder's folder, with their card
+1  examples: a question, the nodes that answer it, and up to 20 false positives of vector search
+2  training: both encoders start equal; a question should be closer to its document than to all others of the batch
+3  files: two int8 encoders over the shipped word vectors, as an embedder folder with a card
 
-Deviations from the paper: MiniLM instead of RoBERTa, whose weights are not in a package, and the mean of its states.
+Deviations from the paper: mean-pooled MiniLM instead of RoBERTa, whose weights are not in a package.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from clew.models.embedding.words import open_tokenizer
 from clew.models.model_card import digest_of_files, write_card
 
 LONGEST = 256
-"""Tokens of a question or a document."""
+"""Maximum number of tokens of a question or a document."""
 AT_ONCE_WITHOUT_GPU = 8
-"""Questions of a step that a processor reads together: all of them would need tens of gigabytes."""
+"""Number of questions per forward pass on a CPU. More would need tens of gigabytes."""
 
 
 @dataclass(frozen=True)
 class DenseSettings(ContrastSettings):
-    """How both encoders are trained; `size` is that of encoders that start from chance, for a quick trial."""
+    """Training settings. `size` is for randomly initialised encoders, for quick trials."""
 
     epochs: int = 8
     rate: float = 5e-5
@@ -45,7 +45,7 @@ class DenseSettings(ContrastSettings):
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A question, the nodes that answer it, and nodes that vector search takes for answers."""
+    """A question, its answer nodes, and false positives of vector search."""
 
     question: str
     right: tuple[int, ...]
@@ -60,10 +60,10 @@ def fit_dense(
     card: dict[str, Any],
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Train on all of these questions and write the weights; returns their card, with the loss of each epoch."""
+    """Train on all questions and write the weights. Return their card with the loss of each epoch."""
     torch = open_torch()
     if not labelled:
-        raise InputError("no question has an answer among the nodes: there is nothing to learn from")
+        raise InputError("no question has an answer among the nodes: nothing to train on")
     tokenizer = open_tokenizer(LONGEST)
 
     def tokens(read: str) -> list[int]:
@@ -78,7 +78,7 @@ def fit_dense(
     ]
     descent = Descent.start(torch, settings.seed, say)
     of_questions, of_texts = (start_encoder(torch, settings.size).to(descent.device) for _ in range(2))
-    if settings.size is not None:  # both start alike, as those that are loaded do
+    if settings.size is not None:  # start with equal weights, like loaded encoders
         of_questions.load_state_dict(of_texts.state_dict())
     at_once = settings.at_once if descent.device == "cuda" else min(settings.at_once, AT_ONCE_WITHOUT_GPU)
     settings = replace(settings, at_once=at_once)

@@ -1,4 +1,4 @@
-"""The least value of a smooth function: limited-memory BFGS (Liu & Nocedal 1989), for a few hundred parameters."""
+"""Minimise a smooth function of a few hundred parameters: limited-memory BFGS (Liu & Nocedal 1989)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
 Loss = Callable[[Doubles], tuple[float, Doubles]]
-"""Parameters → value and gradient."""
+"""Maps parameters to value and gradient."""
 REMEMBERED = 10
-"""Steps that the curvature is told from."""
+"""Number of previous steps used to estimate the curvature."""
 SLOPE, HALVINGS = 1e-4, 40
-"""The share of the promised decrease that a step must bring, and how often it is halved until it does."""
+"""Required share of the predicted decrease, and maximum number of step halvings."""
 
 
 def minimize(loss: Loss, start: Doubles, *, rounds: int = 2000, tolerance: float = 1e-10) -> Doubles:
-    """Parameters with the least loss near `start`; ends where a step brings less than `tolerance` of the value."""
+    """Minimise the loss from `start`. Stop when a step reduces the value by less than `tolerance`, relative to it."""
     place = np.array(start, dtype=np.float64)
     value, gradient = loss(place)
     steps: deque[tuple[Doubles, Doubles]] = deque(maxlen=REMEMBERED)
     for _ in range(rounds):
         direction = -_times_inverse_curvature(gradient, steps)
         slope = float(gradient @ direction)
-        if slope >= 0:  # rounding has spoilt what was remembered
+        if slope >= 0:  # rounding errors in the stored steps
             steps.clear()
             direction, slope = -gradient, -float(gradient @ gradient)
         length = 1.0 if steps else min(1.0, 1.0 / max(float(np.abs(gradient).sum()), 1e-12))
@@ -48,7 +48,7 @@ def minimize(loss: Loss, start: Doubles, *, rounds: int = 2000, tolerance: float
 
 
 def _times_inverse_curvature(gradient: Doubles, steps: deque[tuple[Doubles, Doubles]]) -> Doubles:
-    """The two loops of Nocedal (1980): the gradient times the inverse of the curvature that the last steps showed."""
+    """Compute the two loops of Nocedal (1980): the gradient times the estimated inverse Hessian."""
     result = gradient.copy()
     shares = []
     for move, turn in reversed(steps):

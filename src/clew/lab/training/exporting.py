@@ -1,4 +1,4 @@
-"""Trained networks as the files that Clew opens: int8 ONNX over the word vectors of the embedder, heads, a card."""
+"""Export trained networks: int8 ONNX over the embedder's word vectors, heads and a card."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def export_network(
     states: Mapping[str, Any] | None = None,
     heads: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
-    """Write encoders that give a text one vector, those that give it states, what lies on top of them, and the card.
+    """Write pooled encoders (one vector per text), encoders with token states, the heads and the card.
 
-    Encoders come by the names of their files.
+    `pooled` and `states` map file names to encoders.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pooled, states = dict(pooled or {}), dict(states or {})
     for name, encoder in (pooled | states).items():
         export_encoder(torch, encoder, folder / name, is_pooled=name in pooled)
     if heads:
-        np.savez(folder / HEADS, allow_pickle=False, **heads)  # half precision hardly gets smaller
+        np.savez(folder / HEADS, allow_pickle=False, **heads)  # half precision is hardly smaller
     digest = digest_of_files(folder, [*pooled, *states, *([HEADS] if heads else [])])
     write_card(folder, {"words": word_table(), "digest": digest, **card})
 
 
 def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> None:
-    """Write an encoder from the word vectors on, as int8: the mean of its states, or all of them."""
+    """Write an encoder without its word vectors, as int8. The output is the mean state or all states."""
 
     class FromWords(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
-        """The encoder from the word vectors on, for one text at a time."""
+        """The encoder without its word vectors, for one text at a time."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -53,8 +53,8 @@ def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> 
 
         def forward(self, vectors: Any, types: Any) -> Any:
             places = torch.arange(vectors.shape[1], device=vectors.device)[None]
-            told = self.embeddings.token_type_embeddings(types) + self.embeddings.position_embeddings(places)
-            states = self.embeddings.LayerNorm(vectors + told)
+            embedded = self.embeddings.token_type_embeddings(types) + self.embeddings.position_embeddings(places)
+            states = self.embeddings.LayerNorm(vectors + embedded)
             for layer in self.layers:
                 states = layer(states)
                 states = states[0] if isinstance(states, tuple) else states  # before transformers 5
@@ -65,7 +65,7 @@ def export_encoder(torch: Any, encoder: Any, file: Path, *, is_pooled: bool) -> 
 
 
 def export_int8(torch: Any, network: Any, fed: Mapping[str, Any], file: Path, *, is_pooled: bool) -> None:
-    """Write a network as int8 ONNX that takes batches of any length; pooled, it gives one result for each text."""
+    """Write a network as int8 ONNX for batches of any length. Pooled networks give one result per text."""
     axes = {0: "batch", 1: "length"}
     with tempfile.TemporaryDirectory() as scratch:
         exact = Path(scratch) / "exact.onnx"

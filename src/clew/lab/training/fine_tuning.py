@@ -1,4 +1,4 @@
-"""From lessons to a folder that `hf:` opens: trained, written, measured as it was written, and sealed by a card."""
+"""Fine-tune a model into a folder for `hf:`: train, write, measure the written model, and add a card."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from clew.models.protocol import LanguageModel
 
 T = TypeVar("T")
 STEPS = "steps"
-"""The folder inside the output that keeps the last step of a run."""
+"""Folder inside the output with the last checkpoint of a run."""
 MEASURED = 200
-"""Examples of a set that a model is measured on."""
+"""Maximum number of examples of a set to measure."""
 TRAINED_ON, LEFT_OUT = "trained on", "left out"
 
 
 @dataclass(frozen=True)
 class Course:
-    """From which model to which folder, and how."""
+    """The start model, the output folder and the settings."""
 
     start: str
     """FOLDER or FOLDER#file.gguf."""
     out: Path
     left_out: str = "0/10"
-    """The part of the examples that is kept back and measured on."""
+    """Fold of the examples held out for evaluation."""
     licence: str = ""
-    """Of the data, for the card."""
+    """Licence of the data, for the card."""
     tuning: Tuning = field(default_factory=Tuning)
     say: Callable[[str], None] = print
 
     def parted(self, examples: Mapping[str, T]) -> tuple[list[T], list[T]]:
-        """What is learned, and what is kept back."""
+        """Split the examples into training and holdout."""
         apart = names_of_fold(examples, *parse_fold(self.left_out), self.tuning.seed)
         learned = [one for name, one in examples.items() if name not in apart]
         return learned, [examples[name] for name in sorted(apart)]
@@ -47,31 +47,31 @@ class Course:
 
 @dataclass(frozen=True)
 class Part(Generic[T]):
-    """What is trained, and how it is judged."""
+    """A task and its evaluation."""
 
     name: str
     sets: Mapping[str, Sequence[T]]
-    """What it is measured on: some it was trained on, what was left out, and other sets."""
+    """Evaluation sets: training examples, the holdout, and others."""
     measure: Callable[[Sequence[T], LanguageModel], dict[str, float]]
     decisive: str
-    """The figure that has to grow on what was left out, or the result is not usable."""
+    """Metric that must improve on the holdout, otherwise the result is not usable."""
     least: float = 0.0
-    """What that figure is without any model."""
+    """Value of that metric without a model."""
 
 
 def sample(examples: Sequence[T], seed: int) -> list[T]:
-    """Those that a model is measured on: all, or some at random."""
+    """Sample up to `MEASURED` examples."""
     return random.Random(seed).sample(list(examples), min(MEASURED, len(examples)))
 
 
 def fine_tune(part: Part[T], lessons: Sequence[Lesson], data: Sequence[str], course: Course) -> dict[str, float]:
-    """Train, write, measure; the figures of the model before and after, by set. `data` is named on the card."""
+    """Train, write and measure. Return the figures before and after, by set. `data` is named on the card."""
     out, tuning = course.out, course.tuning
     (out / CARD).unlink(missing_ok=True)
     local = open_language_model(course.start)
     taken = tokenised(local, lessons, tuning.longest)
     if not taken:
-        raise InputError(f"none of {len(lessons)} lessons has at most {tuning.longest} tokens: there is none to learn")
+        raise InputError(f"none of {len(lessons)} lessons has at most {tuning.longest} tokens: add shorter ones")
     course.say(f"{len(taken)} of {len(lessons)} lessons, on {local.device}")
     lora, losses = Descent(local, taken, tuning, out / STEPS, course.say).run()
     lora.save(out / LORA)
@@ -100,10 +100,10 @@ def fine_tune(part: Part[T], lessons: Sequence[Lesson], data: Sequence[str], cou
     }
     seal_language_model(out, card)
     shutil.rmtree(out / STEPS)
-    told = {
+    flat = {
         f"{name}, {moment}: {figure}": value
         for moment, sets in figures.items()
         for name, own in sets.items()
         for figure, value in own.items()
     }
-    return {"usable": float(card["usable"]), **told}
+    return {"usable": float(card["usable"]), **flat}

@@ -1,8 +1,8 @@
-"""Networks learn in steps: AdamW, a rate that rises shortly and falls, texts of tokens as padded tensors.
+"""Train networks: AdamW, a learning rate with short warm-up and decay, token texts as padded tensors.
 
-`Contrast` places vectors: a question is to be nearer to its text than to every other text of the step. The embedder of
-passages learns so with one encoder and a teacher, the dense retriever with an encoder for each side.
-Nothing here needs more than torch, which is handed in: it is an extra.
+`Contrast` trains vectors: a question should be closer to its text than to every other text of the batch. The passage
+embedder uses one encoder and a teacher, the dense retriever one encoder per side.
+torch is passed in as an argument, because it is an optional extra. Nothing else is needed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 Ids = list[int]
-"""The tokens of a text."""
+"""The token ids of a text."""
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Trains one network after the other on one device, with one source of randomness."""
+    """Trains networks on one device with one random generator."""
 
     torch: Any
     device: str
@@ -27,7 +27,7 @@ class Descent:
 
     @classmethod
     def start(cls, torch: Any, seed: int, say: Callable[[str], None], **more: Any) -> Self:
-        """On a GPU where there is one; `more` is what a kind of training holds beside."""
+        """Create a trainer, on a GPU if available. `more` are fields of subclasses."""
         torch.manual_seed(seed)
         return cls(torch, "cuda" if torch.cuda.is_available() else "cpu", random.Random(seed), say, **more)
 
@@ -40,14 +40,17 @@ class Descent:
         epochs: int,
         rate: float,
     ) -> list[float]:
-        """Learn so many examples in steps of the first size, each read in parts of the second; the loss by epoch."""
+        """Train on `count` examples with batch size `sizes[0]`, read in parts of `sizes[1]`.
+
+        Return the loss per epoch.
+        """
         torch, means = self.torch, []
         learned = [part for part in network.parameters() if part.requires_grad]
         optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=0.01)
         steps = epochs * -(-count // sizes[0])
 
         def share(step: int) -> float:
-            """A short rise, then down to nearly nothing."""
+            """Return the rate factor: short warm-up, then linear decay."""
             return min(1.0, (step + 1) / max(1.0, 0.08 * steps)) * max(0.02, 1 - step / steps)
 
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
@@ -69,7 +72,7 @@ class Descent:
         return means
 
     def vectors(self, encoder: Any, texts: Sequence[Ids]) -> Any:
-        """Unit vectors of texts: the means of the encoder's states."""
+        """Return unit vectors of texts: the normalised mean of the encoder's states."""
         ids = self.padded(texts)
         mask = (ids != 0).long()
         with self.halved():
@@ -78,45 +81,45 @@ class Descent:
         return self.torch.nn.functional.normalize(means, dim=1)
 
     def padded(self, texts: Sequence[Ids]) -> Any:
-        """Texts of tokens as rows of one length."""
+        """Pad token ids to rows of equal length."""
         longest = max(map(len, texts))
         return self.tensor([[*ids, *[0] * (longest - len(ids))] for ids in texts])
 
     def tensor(self, values: Any) -> Any:
-        """Numbers on the device."""
+        """Move numbers to the device."""
         return self.torch.as_tensor(values).to(self.device, non_blocking=True)
 
     def halved(self) -> Any:
-        """Half the precision, on a GPU."""
+        """Return a context with half precision on a GPU."""
         return self.torch.autocast(self.device, dtype=self.torch.bfloat16, enabled=self.device == "cuda")
 
 
 def parts(whole: list[int], size: int) -> list[list[int]]:
-    """Pieces of a list, the last one perhaps shorter."""
+    """Split a list into parts of at most `size` items."""
     return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 @dataclass(frozen=True)
 class ContrastSettings:
-    """How vectors are learned."""
+    """Settings for contrastive training."""
 
     epochs: int = 5
     rate: float = 1e-4
     questions: int = 64
-    """Of a step; the texts of all of them are told apart."""
+    """Number of questions per step. Their texts are contrasted with each other."""
     at_once: int = 64
-    """Questions read together: fewer than a step has need less memory, and tell fewer texts apart."""
+    """Number of questions per forward pass. Smaller values need less memory but contrast fewer texts."""
     wrong: int = 7
-    """Wrong texts that each question brings to a step."""
+    """Number of wrong texts per question and step."""
     hard: int = 14
-    """Wrong texts that these are drawn from, the best first."""
+    """Number of top wrong texts to draw from."""
     sharpness: float = 20.0
-    """What cosines are multiplied with before they are compared."""
+    """Factor of cosines in the softmax."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question as tokens, and the places of texts: those that answer it, and wrong ones, the best first."""
+    """A question as tokens, with the indices of right texts and of wrong texts, best first."""
 
     tokens: Ids
     right: Sequence[int]
@@ -125,7 +128,7 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Contrast:
-    """Questions over texts; the encoders of both may be one."""
+    """Contrastive training of questions and texts. Both encoders may be the same."""
 
     settings: ContrastSettings
     descent: Descent
@@ -134,17 +137,17 @@ class Contrast:
     of_questions: Any
     of_texts: Any
     taught: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    """What a teacher says of a question's texts, by the places of both."""
+    """Teacher scores by question index and text index."""
 
     def fit(self) -> list[float]:
-        """The loss of each epoch."""
+        """Train and return the loss of each epoch."""
         settings, torch = self.settings, self.descent.torch
         encoders = type("Encoders", (torch.nn.ModuleList,), {})([self.of_questions, self.of_texts])
         sizes = settings.questions, settings.at_once
         return self.descent.descend(encoders, len(self.asked), sizes, self.loss, settings.epochs, settings.rate)
 
     def loss(self, batch: Sequence[int]) -> Any:
-        """How far the questions of a step are from their texts, and from what the teacher says."""
+        """Compute the contrastive loss, plus the divergence from the teacher's scores."""
         torch, rng = self.descent.torch, self.descent.rng
         columns: dict[int, int] = {}
         drawn = []
@@ -154,10 +157,10 @@ class Contrast:
             wrong = rng.sample(hard, min(len(hard), self.settings.wrong))
             drawn.append([columns.setdefault(place, len(columns)) for place in (rng.choice(one.right), *wrong)])
         asked = self.descent.vectors(self.of_questions, [self.asked[at].tokens for at in batch])
-        told = self.descent.vectors(self.of_texts, [self.texts[place] for place in columns])
-        scores = self.settings.sharpness * asked @ told.T
+        texts = self.descent.vectors(self.of_texts, [self.texts[place] for place in columns])
+        scores = self.settings.sharpness * asked @ texts.T
         hidden = torch.zeros_like(scores, dtype=torch.bool)
-        for row, (at, own) in enumerate(zip(batch, drawn, strict=True)):  # other right ones are no wrong ones
+        for row, (at, own) in enumerate(zip(batch, drawn, strict=True)):  # do not count other right texts as wrong
             others = [columns[place] for place in self.asked[at].right if place in columns and columns[place] != own[0]]
             hidden[row, others] = True
         truth = torch.tensor([own[0] for own in drawn], device=scores.device)

@@ -1,7 +1,7 @@
-"""Trains a language model to tell the facts of a subgraph in sentences (Graph2Text; Salnikov et al., section 3.2.3).
+"""Train a language model to describe a subgraph in sentences (Graph2Text; Salnikov et al., section 3.2.3).
 
-The paper fine-tunes T5 on WebNLG with "convert the [graph] to [text]:"; here a causal model learns from the prompt
-that `GraphWriter` sends. Texts that do not spell every name as the facts do are left out: they would teach to respell.
+The paper fine-tunes T5 on WebNLG with "convert the [graph] to [text]:". Here a causal model learns from the prompt
+of `GraphWriter`. Texts that change the spelling of a name are omitted, to avoid teaching that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from clew.models.protocol import LanguageModel
 from clew.models.structured import ask
 
 TOGETHER = (2, 5)
-"""How many texts one lesson joins; half of all texts are in such a lesson too."""
+"""Minimum and maximum number of texts in a joined example. Half of all texts are also in one."""
 
 
 class _Record(BaseModel):
@@ -47,14 +47,14 @@ class _Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Facts, with texts that people wrote about them."""
+    """Facts and human-written texts about them."""
 
     facts: tuple[tuple[str, str, str], ...]
     texts: tuple[str, ...]
 
 
 def read_told(file: Path) -> list[Told]:
-    """JSON lines {"triples": [[subject, relation, object], …], "text": "…"}, or with several "texts" (WebNLG)."""
+    """Read JSON lines {"triples": [[subject, relation, object], …], "text": "…"}, or with several "texts" (WebNLG)."""
     told = []
     for record in read_records(find_file(file), _Record):
         facts = [(_name(head), words_of(relation), _name(tail)) for head, relation, tail in record.triples]
@@ -63,21 +63,21 @@ def read_told(file: Path) -> list[Told]:
 
 
 def _name(identifier: str) -> str:
-    """`Aarhus_Airport` and `"Aarhus, Denmark"` as people write them."""
+    """Convert `Aarhus_Airport` and `"Aarhus, Denmark"` to plain names."""
     return " ".join(identifier.strip().strip('"').replace("_", " ").split())
 
 
 def lessons_from(told: Sequence[Told], seed: int = 0) -> list[Lesson]:
-    """One for each text that keeps every name, and some in which several are told one after another."""
+    """Build one example per text that keeps every name, and some examples that join several texts."""
     faithful = [
         (one.facts, text) for one in told for text in one.texts if names_kept(one.facts, text) == names_in(one.facts)
     ]
     if not faithful:
-        raise InputError("no text spells every name of its facts as they do: there is nothing to learn from")
+        raise InputError("no text keeps the spelling of all names in its facts: nothing to train on")
     pairs = list(faithful)
     rng = random.Random(seed)
     drawn = rng.sample(faithful, len(faithful) // 2)
-    while drawn:  # subgraphs of questions are larger than what people are asked to tell
+    while drawn:  # subgraphs of questions are larger than those in the data
         together, drawn = drawn[: (count := rng.randint(*TOGETHER))], drawn[count:]
         pairs.append((tuple(fact for facts, _ in together for fact in facts), " ".join(text for _, text in together)))
     return [Lesson(_messages(facts), text) for facts, text in pairs if len(facts) <= MOST_FACTS]
@@ -88,7 +88,7 @@ def _messages(facts: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], ..
 
 
 def measure(told: Sequence[Told], model: LanguageModel) -> dict[str, float]:
-    """Of the texts that a model writes: names kept, texts that invent one, texts that would be used, and BLEU."""
+    """Measure a model's texts: names kept, texts with invented names, usable texts, and BLEU."""
     outcomes = ask(model, [telling(one.facts) for one in told], role="write")
     kept = names = inventing = used = 0
     for one, outcome in zip(told, outcomes, strict=True):
@@ -106,32 +106,32 @@ def measure(told: Sequence[Told], model: LanguageModel) -> dict[str, float]:
     }
 
 
-MOST_WORDS = 4
-"""Of the runs of words that BLEU compares."""
+MAX_WORDS = 4
+"""Maximum length of n-grams in BLEU."""
 
 
 def bleu(written: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    """Corpus BLEU with several references (Papineni et al., ACL 2002), 0 to 1; cased, words as in sacrebleu."""
-    right, made = [0] * MOST_WORDS, [0] * MOST_WORDS
+    """Compute corpus BLEU with several references (Papineni et al., ACL 2002), 0 to 1, cased, tokens of sacrebleu."""
+    right, made = [0] * MAX_WORDS, [0] * MAX_WORDS
     length = closest = 0
     for text, others in zip(written, references, strict=True):
-        words, told = _words(text), [_words(other) for other in others]
+        words, reference_words = _words(text), [_words(other) for other in others]
         length += len(words)
-        closest += min((abs(len(one) - len(words)), len(one)) for one in told)[1]
-        for size in range(1, MOST_WORDS + 1):
+        closest += min((abs(len(one) - len(words)), len(one)) for one in reference_words)[1]
+        for size in range(1, MAX_WORDS + 1):
             runs, most = _runs(words, size), Counter[tuple[str, ...]]()
-            for one in told:
+            for one in reference_words:
                 most |= _runs(one, size)
             right[size - 1] += (runs & most).total()
             made[size - 1] += runs.total()
     if not all(right):
         return 0.0
-    precision = sum(math.log(own / every) for own, every in zip(right, made, strict=True)) / MOST_WORDS
+    precision = sum(math.log(own / every) for own, every in zip(right, made, strict=True)) / MAX_WORDS
     return math.exp(precision + min(0.0, 1 - closest / length))
 
 
 SPLIT = (r"([!-&(-+:-@\[-`{-~/])", r"(?<=\D)([.,])", r"([.,])(?=\D)", r"(?<=\d)(-)")
-"""Where words end, as WMT's mteval-v13a has it: at signs, at points and commas outside numbers, at dashes after one."""
+"""Token boundaries of WMT's mteval-v13a: symbols, periods and commas outside numbers, dashes after digits."""
 
 
 def _words(text: str) -> list[str]:
@@ -146,7 +146,7 @@ def _runs(words: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
 
 
 def train_graph_to_text(sources: Sequence[Path], course: Course, measured_on: Sequence[Path] = ()) -> dict[str, float]:
-    """Train on all graphs but a part; measured on some that were learned, on that part, and on other files."""
+    """Train on all graphs except the holdout. Measure on training examples, the holdout and other files."""
     told = {f"{file} {number}": one for file in sources for number, one in enumerate(read_told(file))}
     learned, apart = course.parted(told)
     sets = {TRAINED_ON: learned, LEFT_OUT: apart} | {file.name: read_told(file) for file in measured_on}

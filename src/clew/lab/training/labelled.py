@@ -1,4 +1,4 @@
-"""Candidates with labels, and splits that keep what belongs together apart from the rest."""
+"""Labelled candidates, and splits that keep related questions together."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ SPLITS = ("train", "validation", "test")
 
 @dataclass(frozen=True, eq=False)
 class LabelledPool:
-    """The candidates of one question and which of them are right."""
+    """The candidates of one question, and which are right."""
 
     id: str
     pool: Pool
     right: NDArray[np.bool_]
     type: str | None = None
     groups: tuple[str, ...] = ()
-    """What must not be shared between splits, such as the entities the question is about."""
+    """Keys that splits must not share, such as the entities of the question."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The feature rows of many questions, one below the other."""
+    """The stacked feature rows of many questions."""
 
     rows: FloatArray
     right: NDArray[np.bool_]
     starts: NDArray[np.int64]
-    """Where the rows of each question begin, and the end of all."""
+    """Start row of each question, followed by the number of rows."""
 
     @classmethod
     def of(cls, matrices: Sequence[FloatArray], pools: Sequence[LabelledPool]) -> Table:
@@ -54,14 +54,14 @@ class Table:
         )
 
     def questions(self, values: FloatArray) -> list[FloatArray]:
-        """Cut a value per row into questions."""
+        """Split row values by question."""
         return np.split(values, self.starts[1:-1])
 
 
 def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float], seed: int = 0) -> list[str]:
-    """A split for each item, such that items which share a group, directly or through others, share the split.
+    """Assign a split to each item so that items with a common group, also indirectly, get the same split.
 
-    The split of a component is decided by a hash of its smallest group, so that adding items moves no others about.
+    A hash of the smallest group of a component determines its split, so adding items does not change other splits.
     """
     if abs(sum(shares) - 1) > 1e-9 or min(shares) < 0:
         raise InputError(f"the shares of train, validation and test must add up to 1, not {shares}")
@@ -86,7 +86,7 @@ REPEATS = 10
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """A feature, or the columns of one embedding together, and the mean loss of Hit@1 with its standard deviation."""
+    """A feature, or all columns of one embedding, with its mean loss of Hit@1 and standard deviation."""
 
     feature: str
     loss: float
@@ -94,7 +94,7 @@ class Importance:
 
 
 def hit_at_1(table: Table, scores: FloatArray) -> float:
-    """The share of questions whose best candidate is right; ties go to the earlier candidate."""
+    """Compute the share of questions whose best candidate is right. Ties go to the earlier candidate."""
     pairs = zip(table.questions(scores), table.questions(table.right.astype(np.float64)), strict=True)
     return float(np.mean([bool(len(own)) and right[int(np.argmax(own))] > 0 for own, right in pairs]))
 
@@ -106,7 +106,7 @@ def permutation_importance(
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> list[Importance]:
-    """The most important feature first (Breiman 2001; the paper's 10 repeats)."""
+    """Compute the importances, most important first (Breiman 2001, with the paper's 10 repeats)."""
     rng = np.random.default_rng(seed)
     whole = hit_at_1(table, predict(table.rows))
     names = np.array(columns)

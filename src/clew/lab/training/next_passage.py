@@ -1,11 +1,11 @@
-"""Trains the embedder of passages: question → passage, and question with what one passage says → the next.
+"""Train the passage embedder: question → passage, and question with one passage's content → next passage.
 
-After MDR (Xiong et al., ICLR 2021) and DPR (Karpukhin et al., EMNLP 2020), with one encoder for questions and passages.
+Based on MDR (Xiong et al., ICLR 2021) and DPR (Karpukhin et al., EMNLP 2020), with one shared encoder.
 
-1  lessons: those of the passage network, questions with a part known among them, and pieces of passages as questions
-2  teacher: where one is given, it is fine-tuned on the lessons and judges their candidates
-3  descent: each question is to be nearer to its passage than to all others of the step, and near as the teacher says
-4  files: exported as Clew opens them; folders that were left out give an honest figure of these files
+1  examples: those of the passage network, also with one part known, and excerpts of passages as questions
+2  teacher: if given, it is fine-tuned on the examples and scores their candidates
+3  training: each question should be closer to its passage than to the others of the batch, and match the teacher
+4  files: exported for Clew; held-out folders are measured with these files
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from clew.models.passages import SEMICOLON
 
 LONGEST = 256
 PASSAGE_TYPE: Ids = [1006, 6019, 1007]
-"""“(passage)”: a node's document has its type behind the title."""
+"""“(passage)”: a node's document has its type after the title."""
 PIECE = (6, 16)
-"""Tokens of a made-up question: a piece of a passage."""
+"""Minimum and maximum number of tokens of an excerpt used as a question."""
 KEPT = 0.85
-"""The share of its tokens that it keeps."""
+"""Share of tokens to keep in an excerpt."""
 
 
 @dataclass(frozen=True)
 class EmbedderSettings(ContrastSettings):
-    """How the embedder is trained; `size` is that of an encoder that starts from chance, for a quick trial."""
+    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     pieces: int = 3000
     teacher_epochs: int = 3
@@ -51,7 +51,7 @@ class EmbedderSettings(ContrastSettings):
 
 
 def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson]:
-    """The lessons that have an answer, and pieces of passages that are to find their passage."""
+    """Return the answerable examples, and excerpts of passages that should find their passage."""
     made = [lesson for lesson in lessons.lessons if lesson.right]
     long = [place for place, passage in enumerate(lessons.passages) if len(passage.text) > PIECE[1]]
     for place in rng.choices(long, k=count) if long else ():
@@ -64,18 +64,18 @@ def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson
 
 
 def query_tokens(lesson: Lesson) -> Ids:
-    """A question as it is embedded, with what is known behind it."""
+    """Return the input tokens of a question, followed by the known text."""
     known = [SEMICOLON, *lesson.known] if lesson.known else []
     return [FIRST_TOKEN, *lesson.question, *known, LAST_TOKEN]
 
 
 def passage_tokens(passage: Tokens) -> Ids:
-    """A passage as it is embedded."""
+    """Return the input tokens of a passage."""
     return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
 
 
 def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
-    """What a cross-encoder, fine-tuned on the lessons, says of their candidates."""
+    """Fine-tune a cross-encoder on the examples and return its scores of their candidates."""
     tutor = teacher_network(fitting.torch, teacher).to(fitting.device)
     fitting.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
     plain = [one for one in fitting.lessons.lessons if not one.known]
@@ -91,7 +91,7 @@ def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> di
 
 
 def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[str, float]:
-    """How often all passages of an answer are nearest to the question, and the missing one to question and known."""
+    """Measure how often the closest passages contain a whole answer, and the missing part if one part is known."""
     shares: dict[str, list[bool]] = defaultdict(list)
     for source in sources:
         texts = [f"{title} (passage)\n{text}" for title, text in source.passages]
@@ -120,12 +120,12 @@ def fit_next_passage(
     say: Callable[[str], None],
     teacher: Path | None = None,
 ) -> dict[str, float]:
-    """Train on all of these sources and write the weights; returns the losses of the first and the last epoch."""
+    """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
     fitting = Fitting.open(Settings(seed=settings.seed), lessons, out / "steps", say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
-        raise InputError("no quote of any question stands in the documents: there is nothing to learn from")
+        raise InputError("no quote of any question occurs in the documents: nothing to train on")
     taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
     encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
     questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
@@ -145,7 +145,7 @@ def train_next_passage(
     seed: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
-    """Train on every source or, with "0/3" left out, on all but a third of the folders and measure on that."""
+    """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     settings = EmbedderSettings(epochs=epochs, seed=seed)
     kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
     figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)

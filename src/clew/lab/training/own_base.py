@@ -1,8 +1,8 @@
-"""The reader fitted to one base: what stands for its relations and attributes moves towards how people ask for them.
+"""Fit the reader to one base: shift the vectors of its relations and attributes towards users' wordings.
 
-1  ask: a model words questions for whatever can be asked; people may add their own, and what they confirmed counts too
-2  fit: a softmax over what each question could have meant; its weights are the moves, held near zero
-3  try: in five rounds, on questions that were left out; taken into use only where more of them are read right
+1  wordings: a model writes questions for everything that can be asked; user questions and confirmed answers are added
+2  fitting: a softmax over the possible meanings of each question; its weights are the shifts, regularised to zero
+3  evaluation: 5-fold cross-validation; the shifts are used only if more held-out questions are read correctly
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from clew.store.graph.storage import change_file
 from clew.store.open_base import OpenBase
 
 MOST = 400
-"""Relations and attributes that a model is asked about, the most frequent first."""
+"""Maximum number of relations and of attributes to ask a model about, most frequent first."""
 HEAD: dict[Way, str] = {
     "reached": "only",
     "value": "value",
@@ -45,16 +45,16 @@ HEAD: dict[Way, str] = {
     "true": "switch",
 }
 PARTS = 5
-"""Of the questions, one is left out at a time."""
+"""Number of folds."""
 HELD = 3.0
-"""How strongly the moves are held near zero; between 0.3 and 30 the figures of three bases hardly differed."""
+"""Strength of the regularisation. Results on three bases hardly differed between 0.3 and 30."""
 ROUNDS = 80
 DESCRIBED = 300
-"""Words of a type's description that a model is shown."""
+"""Maximum number of words of a type description in the prompt."""
 
 
 class AskedFor(BaseModel):
-    """A line of the file: what is asked for, how, and in which words."""
+    """A line of the file: the relation or attribute, the way to ask, and questions."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     about: str
@@ -64,27 +64,27 @@ class AskedFor(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """Questions as vectors, and which of the labels each could have meant and did mean."""
+    """Questions as vectors, with the possible labels and the right label of each."""
 
     turned: Doubles
-    """Seen through the head that compares them."""
+    """Vectors projected by the head that compares them."""
     right: NDArray[np.int64]
     could: NDArray[np.bool_]
     part: NDArray[np.int64]
     ways: tuple[str, ...]
 
     def only(self, chosen: NDArray[np.bool_]) -> Lessons:
-        """Some of them."""
+        """Select a subset of the examples."""
         ways = tuple(way for way, keep in zip(self.ways, chosen, strict=True) if keep)
         return Lessons(self.turned[chosen], self.right[chosen], self.could[chosen], self.part[chosen], ways)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many questions that were left out are read right, before and after, and whether that was taken into use."""
+    """Correctly read held-out questions before and after, and whether the shifts are used."""
 
     by_way: dict[str, tuple[int, int, int]]
-    """Questions, right before, right after."""
+    """Number of questions, correct before, correct after."""
     gained: int
     lost: int
     taken: bool
@@ -93,26 +93,26 @@ class Outcome:
 def fit_to_base(
     tools: OpenBase, model: LanguageModel | None, progress: Callable[[int, int], None] = lambda _done, _total: None
 ) -> Outcome:
-    """Fit the reader to a base by what a model, its users and their feedback say how things are asked for there."""
+    """Fit the reader to a base with wordings from a model, users and feedback."""
     folder, reader = tools.local.folder, reader_of(tools)
     vocabulary, asked = reader.vocabulary, read_asked(folder)
     if model is not None:
         known = {(one.about, one.way) for one in asked}
         wanted = [one for one in wanted_of(vocabulary) if (one.about, one.way) not in known]
-        told = word(model, _types(vocabulary), wanted, progress)
-        asked += [AskedFor(about=one.about, way=one.way, questions=list(said)) for one, said in told if said]
+        wordings = word(model, _types(vocabulary), wanted, progress)
+        asked += [AskedFor(about=one.about, way=one.way, questions=list(said)) for one, said in wordings if said]
         if asked:
             keep_asked(folder, asked)
     taught = read_taught(folder)
     if not asked and not taught:
         raise InputError(
-            f"nothing says how people ask for what is in {folder}: name a model that does with --model, "
+            f"{folder} has no example questions: pass a model with --model, "
             f"write {ASKED} there, or confirm answers with `clew feedback`"
         )
     labels = Labels(vocabulary, reader.encoders, reader.cache)
     vectors = np.concatenate((labels.hops, labels.attributes)).astype(np.float64)
     lessons = lessons_of(labels, asked, taught)
-    if lessons is None:  # each could mean one thing only
+    if lessons is None:  # no question is ambiguous
         return Outcome({}, 0, 0, taken=False)
     before = _is_right(vectors, lessons)
     after = before.copy()
@@ -134,7 +134,7 @@ def fit_to_base(
 
 
 def wanted_of(vocabulary: Vocabulary) -> list[Wanted]:
-    """Everything that people can ask a base for, relations with most edges first."""
+    """Return everything that can be asked, relations with most edges first."""
     counts = np.repeat([row.count for row in vocabulary.schema.relations], 2)
     wanted = []
     for place in np.argsort(-counts, kind="stable")[:MOST]:
@@ -157,7 +157,7 @@ def wanted_of(vocabulary: Vocabulary) -> list[Wanted]:
 
 
 def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> Lessons | None:
-    """What can be learned from: questions that could have meant something else as well."""
+    """Return the examples: questions with more than one possible meaning."""
     rows = [*_worded(labels.vocabulary, asked), *_confirmed(labels.vocabulary, taught)]
     rows = [row for row in rows if row[2].sum() > 1]
     if not rows:
@@ -177,7 +177,7 @@ def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taugh
 
 
 _Row = tuple[str, int, NDArray[np.bool_], int, str]
-"""A masked question, the place of what it means among hops and attributes, what else it could, its part, its head."""
+"""A masked question, the index of its meaning among hops and attributes, all possible meanings, its fold, its head."""
 
 
 def _worded(vocabulary: Vocabulary, asked: Sequence[AskedFor]) -> Iterator[_Row]:
@@ -186,7 +186,7 @@ def _worded(vocabulary: Vocabulary, asked: Sequence[AskedFor]) -> Iterator[_Row]
     for one in asked:
         place = places.get(one.about)
         if place is None or (place < len(hops)) != (one.way == "reached"):
-            continue  # the schema has changed since
+            continue  # the schema has changed
         if one.way == "reached":
             kind, could = hops[place].start, _leaving(vocabulary, hops[place].start)
         else:
@@ -211,13 +211,13 @@ def _confirmed(vocabulary: Vocabulary, taught: Sequence[Taught]) -> Iterator[_Ro
 
 
 def _walks(vocabulary: Vocabulary, taught: Taught) -> list[tuple[int, ...]]:
-    """The ways to walk confirmed moves from the type that the question has in the place of a name."""
+    """Return the hop sequences of confirmed moves that start at the masked type in the question."""
     walks: list[tuple[int, ...]] = [()]
     for move in taught.moves if len(taught.moves) in HEADS_OF_LENGTH else ():
         walks = [
-            (*walk, place)
+            (*walk, index)
             for walk in walks
-            for place, hop in enumerate(vocabulary.hops)
+            for index, hop in enumerate(vocabulary.hops)
             if Move(hop.relation, hop.direction) == move
             and (vocabulary.hops[walk[-1]].end == hop.start if walk else _masks(vocabulary, taught, hop.start))
         ]
@@ -229,12 +229,12 @@ def _masks(vocabulary: Vocabulary, taught: Taught, kind: str) -> bool:
 
 
 def _leaving(vocabulary: Vocabulary, kind: str) -> NDArray[np.bool_]:
-    """The hops that leave a type, no attribute."""
+    """Return a mask of the hops that leave a type."""
     return np.array([*(hop.start == kind for hop in vocabulary.hops), *[False] * len(vocabulary.attributes)])
 
 
 def fitted_moves(vectors: Doubles, lessons: Lessons) -> Doubles:
-    """How far each label moves so that the questions fit what they mean."""
+    """Compute the shift of each label that best fits the questions."""
     rows = np.arange(len(lessons.right))
 
     def loss(flat: Doubles) -> tuple[float, Doubles]:
@@ -254,7 +254,7 @@ def _is_right(vectors: Doubles, lessons: Lessons) -> NDArray[np.bool_]:
 
 
 def read_asked(folder: Path) -> list[AskedFor]:
-    """How people ask for what is in a base, as it is known so far."""
+    """Read the stored wordings of a base."""
     file = folder / ASKED
     refuse_link(file)
     if not file.exists():
@@ -262,7 +262,7 @@ def read_asked(folder: Path) -> list[AskedFor]:
     lines = []
     content = unsealed_or_older(file.read_bytes())
     if content is None:
-        raise CorruptError(f"{file} was altered: if you changed it yourself, remove its first line")
+        raise CorruptError(f"{file} was changed: if you edited it, remove its first line")
     for number, line in enumerate(content.splitlines(), 1):
         try:
             lines.append(AskedFor.model_validate_json(line))
@@ -273,7 +273,7 @@ def read_asked(folder: Path) -> list[AskedFor]:
 
 
 def keep_asked(folder: Path, asked: Sequence[AskedFor]) -> None:
-    """Write it beside the base."""
+    """Store the wordings next to the base."""
     lines = "".join(one.model_dump_json() + "\n" for one in asked).encode()
     change_file(folder, ASKED, lambda _: sealed_text(lines))
 

@@ -1,8 +1,8 @@
-"""Trains the graph network over many bases, and measures it on questions and bases that were left out.
+"""Train the graph network on many bases, and measure it on held-out questions and bases.
 
-1  lessons: bases as graphs in words, questions with the nodes they start from and ask for (see `clew.lab.evaluation`)
-2  descent: a step takes questions of one base; the nodes that are asked for are to score above all others in reach
-3  files: exported as Clew opens them, with a card that says what they were trained on and not
+1  examples: bases as graphs with texts, questions with start and answer nodes (see `clew.lab.evaluation`)
+2  training: a step uses questions of one base; answer nodes should score higher than all other reachable nodes
+3  files: exported for Clew, with a card about training and holdout data
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from clew.models.embedding.words import DIMENSION, open_tokenizer
 
 Say = Callable[[str], None]
 SAID_EVERY = 200
-"""Steps between two lines about the loss."""
+"""Number of steps between log lines."""
 WARM = 0.06
-"""The share of the steps in which the rate rises."""
+"""Share of warm-up steps."""
 INNER = 256
-"""The width of the layer that reads a question beside a relation."""
+"""Width of the layer that combines a question with a relation."""
 
 
 @dataclass(frozen=True)
 class GraphSettings:
-    """How the network is trained; `size` is that of an encoder that starts from chance, for a quick trial."""
+    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     layers: int = 3
     width: int = 64
@@ -46,9 +46,9 @@ class GraphSettings:
     rate: float = 1e-3
     encoder_rate: float = 5e-5
     evenness: float = 0.5
-    """With 1, a base is drawn as often as it has questions; with 0, all are drawn equally often."""
+    """Exponent of a base's question count for sampling. 1 is proportional, 0 is uniform."""
     most_edges: int = 4_000_000
-    """Edges times questions of a step; a large base has fewer questions in a step."""
+    """Maximum number of edges times questions per step. Large bases get fewer questions."""
     seconds: float = float("inf")
     seed: int = 0
     size: EncoderSize | None = None
@@ -59,7 +59,7 @@ class GraphSettings:
 
 @dataclass(frozen=True, eq=False)
 class GraphBase:
-    """A whole base as the network sees it; each edge stands there twice, walked from either side."""
+    """A base as network input. Each edge is stored in both directions."""
 
     name: str
     types: Places
@@ -69,12 +69,12 @@ class GraphBase:
     hop_texts: tuple[str, ...]
     type_texts: tuple[str, ...]
     nameless: Places
-    """Nodes that are no answer: facts without a name of their own."""
+    """Nodes that cannot be answers: facts without a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question with its topics masked, and the nodes that it starts from and asks for."""
+    """A question with masked topics, its start nodes and its answer nodes."""
 
     text: str
     topics: tuple[int, ...]
@@ -83,7 +83,7 @@ class GraphQuestion:
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """A base with its questions, those that are learned from and those that are kept back."""
+    """A base with its training and held-out questions."""
 
     base: GraphBase
     taught: Sequence[GraphQuestion]
@@ -91,7 +91,7 @@ class Lessons:
 
 
 def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
-    """A network over the states of an encoder; see the four steps in `clew.answering.reading.graph_network`."""
+    """Build a network over an encoder's states. `clew.answering.reading.graph_network` describes its four steps."""
     nn = torch.nn
 
     class Network(nn.Module):  # type: ignore[misc,name-defined]  # torch has no stubs here
@@ -111,7 +111,7 @@ def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
                 setattr(self, f"{name}_out", nn.Linear(INNER, width))
 
         def read(self, ids: Any) -> tuple[Any, Any]:
-            """The states of some texts, and which of them are there."""
+            """Return the states of texts, and the mask of their tokens."""
             mask = ids != 0
             return self.encoder(input_ids=ids, attention_mask=mask.long()).last_hidden_state.float(), mask
 
@@ -123,7 +123,7 @@ def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
             return torch.einsum("bt,btd->bd", weights.masked_fill(~mask, -1e4).softmax(1), states)
 
         def beside(self, asked: Any, others: Any, name: str) -> Any:
-            """Rows of questions × columns of texts."""
+            """Combine each question with each text."""
             unit = nn.functional.normalize
             left, right = unit(asked @ self.question.T, dim=-1), unit(others @ self.label.T, dim=-1)
             shape = (len(left), len(right), DIMENSION)
@@ -132,7 +132,7 @@ def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
             return getattr(self, f"{name}_out")(torch.relu(getattr(self, f"{name}_in")(both)))
 
         def forward(self, graph: Any, questions: Any, topics: Any, hops: Any, types: Any) -> Any:
-            """Scores of every node for every question; `topics` is true at the topics, unreached nodes have -1e4."""
+            """Score every node for every question. `topics` marks the topic nodes. Unreached nodes get -1e4."""
             states, mask = questions
             mean, count = self.mean(states, mask), topics.shape[1]
             reached = topics
@@ -155,7 +155,7 @@ def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
             return scores.masked_fill(~reached | topics | graph.nameless, -1e4)
 
         def heads(self) -> dict[str, Floats]:
-            """What lies on top of the encoder, under the names that `GraphNetwork` knows."""
+            """Return the encoder's heads under the names of `GraphNetwork`."""
             named = ("start", "look", "look_bias", "end_look", "question", "label", "own", "other", "join")
             found = {name: getattr(self, name) for name in named}
             for name in ("gate_in", "gate_out", "end_in", "end_out"):
@@ -168,7 +168,7 @@ def graph_network(torch: Any, encoder: Any, layers: int, width: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class GraphFitting(Descent):
-    """The network, and the bases that were sent to its device."""
+    """The network, and the bases sent to its device."""
 
     settings: GraphSettings
     network: Any
@@ -177,7 +177,7 @@ class GraphFitting(Descent):
 
     @classmethod
     def open(cls, settings: GraphSettings, say: Say) -> GraphFitting:
-        """With the encoder as published, or one that starts from chance."""
+        """Create a trainer with the published or a randomly initialised encoder."""
         start = Descent.start(open_torch(), settings.seed, say)
         encoder = start_encoder(start.torch, settings.size)
         network = graph_network(start.torch, encoder, settings.layers, settings.width).to(start.device)
@@ -186,11 +186,11 @@ class GraphFitting(Descent):
     # 2
 
     def fit(self, lessons: Sequence[Lessons]) -> dict[str, float]:
-        """The losses of the first and the last steps."""
+        """Train the network. Return the losses of the first and last steps."""
         torch, settings, rng = self.torch, self.settings, self.rng
         lessons = [one for one in lessons if one.taught]
         if not lessons:
-            raise InputError("no question has both a topic and an answer that the base knows: nothing to learn from")
+            raise InputError("no question has a topic and an answer in the base: nothing to train on")
         own = [part for name, part in self.network.named_parameters() if not name.startswith("encoder.")]
         encoder = [part for part in self.network.encoder.parameters() if part.requires_grad]
         groups = [{"params": own, "lr": settings.rate}, {"params": encoder, "lr": settings.encoder_rate}]
@@ -222,20 +222,20 @@ class GraphFitting(Descent):
         return max(1, min(self.settings.questions, self.settings.most_edges // max(1, len(base.sources))))
 
     def loss(self, base: GraphBase, questions: Sequence[GraphQuestion]) -> Any:
-        """How far the chances of the nodes are from those that are asked for, each as likely as the others."""
+        """Compute the cross-entropy with a uniform distribution over the answer nodes."""
         torch = self.torch
         scores = self.scores(base, questions)
         gold = torch.zeros_like(scores)
         for row, one in enumerate(questions):
             gold[row, list(one.answers)] = 1.0
         gold = gold * (scores > -1e4)
-        told = gold.sum(1, keepdim=True)
+        counts = gold.sum(1, keepdim=True)
         chances = scores.log_softmax(1)
-        each = -(gold / told.clamp(min=1) * chances).sum(1)
-        return each.sum() / (told > 0).sum().clamp(min=1)
+        each = -(gold / counts.clamp(min=1) * chances).sum(1)
+        return each.sum() / (counts > 0).sum().clamp(min=1)
 
     def scores(self, base: GraphBase, questions: Sequence[GraphQuestion]) -> Any:
-        """Of every node for each question."""
+        """Score every node for each question."""
         torch, graph = self.torch, self._graph(base)
         topics = torch.zeros((len(questions), len(base.types)), dtype=torch.bool, device=self.device)
         for row, one in enumerate(questions):
@@ -251,7 +251,7 @@ class GraphFitting(Descent):
         return self.network(near, read, topics, hops, types)
 
     def _near(self, graph: Any, topics: Any) -> tuple[list[int], Any]:
-        """The hops that stand around the topics, and where each of all hops stands among them."""
+        """Return the hops around the topics, and a map from all hops to their indices among these."""
         torch, reached = self.torch, topics.any(0)
         for _ in range(self.settings.layers - 1):
             reached = reached.index_fill(0, graph.targets[reached[graph.sources]], True)
@@ -276,7 +276,7 @@ class GraphFitting(Descent):
     # Measuring
 
     def measure(self, base: GraphBase, questions: Sequence[GraphQuestion]) -> list[bool]:
-        """Whether the best node of each question is asked for."""
+        """Return whether the best node of each question is an answer."""
         self.network.eval()
         found: list[bool] = []
         size = self._at_once(base)
@@ -291,25 +291,28 @@ class GraphFitting(Descent):
 
     def export(self, out: Path, card: Mapping[str, Any]) -> None:
         """Write the encoder, the heads and the card."""
-        told = {"layers": self.settings.layers, "settings": asdict(self.settings) | {"seconds": None}, **card}
-        export_network(self.torch, out, told, states={ENCODER: self.network.encoder}, heads=self.network.heads())
+        full_card = {"layers": self.settings.layers, "settings": asdict(self.settings) | {"seconds": None}, **card}
+        export_network(self.torch, out, full_card, states={ENCODER: self.network.encoder}, heads=self.network.heads())
 
 
 def _pace(done: float) -> float:
-    """What the rates are multiplied with: it rises at first, then falls to the end."""
+    """Return the rate factor: warm-up, then linear decay."""
     return min(1.0, (done + 1e-3) / WARM) * max(0.02, 1 - done)
 
 
 @cache
 def tokenizer() -> Any:
-    """The tokenizer of the encoder, opened once."""
+    """Open the encoder's tokenizer once."""
     return open_tokenizer(LONGEST)
 
 
 def train_graph_network(
     lessons: Sequence[Lessons], out: Path, settings: GraphSettings, *, left_out: str | None = None, say: Say = print
 ) -> dict[str, float]:
-    """Train on every base or, with "0/5" left out, on all but a fifth; measured on what was not learned from."""
+    """Train on all bases.
+
+    With `left_out` such as "0/5", hold out that part. Measure on held-out questions and bases.
+    """
     fold = parse_fold(left_out) if left_out else None
     left = names_of_fold([one.base.name for one in lessons], *fold, settings.seed) if fold else set()
     own = [one for one in lessons if one.base.name not in left]

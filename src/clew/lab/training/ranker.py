@@ -1,4 +1,4 @@
-"""From labelled candidates to a ranker's files: linear, logistic or CatBoost over tables of features, or neural."""
+"""Train a ranker on labelled candidates: linear, logistic or CatBoost over feature tables, or neural."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ SMALLEST_SPREAD = 1e-9
 
 
 def fit_linear(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) -> LinearModel:
-    """Least squares on 0 and 1.
+    """Fit least squares on 0 and 1.
 
-    Deviation from the paper: a small ridge, since hundreds of correlated embedding columns have no stable solution.
+    Deviation from the paper: a small ridge, because hundreds of correlated embedding columns have no stable solution.
     """
     mean, scale, scaled = _standardised(rows)
     target = right - right.mean()
@@ -39,7 +39,7 @@ def fit_linear(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) -> L
 
 
 def fit_logistic(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) -> LinearModel:
-    """Classes weigh the same; minimises Σ w·log(1 + exp(-y·f)) + l2/2·|weights|², as scikit-learn with C = 1/l2."""
+    """Minimise Σ w·log(1 + exp(-y·f)) + l2/2·|weights|² with balanced classes, like scikit-learn with C = 1/l2."""
     mean, scale, scaled = _standardised(rows)
     signs = np.where(right, 1.0, -1.0)
     share = max(right.mean(), SMALLEST_SPREAD), max(1 - right.mean(), SMALLEST_SPREAD)
@@ -65,7 +65,7 @@ def _standardised(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
 
 @dataclass(frozen=True)
 class TreeSettings:
-    """The grid that is searched; the trees with the least error on the validation questions win."""
+    """The search grid. The trees with the smallest validation error win."""
 
     learning_rates: tuple[float, ...] = (0.03, 0.1, 0.3)
     depths: tuple[int, ...] = (4, 6, 8, 10)
@@ -79,7 +79,7 @@ class TreeSettings:
 
 @dataclass(frozen=True, eq=False)
 class TreeFit:
-    """The best trees, how they were found, and CatBoost's own importance of each column, in percent."""
+    """The best trees, their settings, and CatBoost's importance of each column in percent."""
 
     trees: ObliviousTrees
     settings: Mapping[str, float]
@@ -87,7 +87,7 @@ class TreeFit:
 
 
 def fit_trees(train: Table, validation: Table, settings: TreeSettings = TreeSettings()) -> TreeFit:
-    """Search the grid; every fit stops early by the validation questions."""
+    """Search the grid, with early stopping on the validation questions."""
     try:
         import catboost
     except ImportError:
@@ -114,18 +114,18 @@ def fit_trees(train: Table, validation: Table, settings: TreeSettings = TreeSett
             chosen = {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
             best = error, model, chosen
     if best is None:
-        raise ModelError("the grid of tree settings is empty: give at least one learning rate and one depth")
+        raise ModelError("the grid of tree settings is empty: add a learning rate and a depth")
     _, model, chosen = best
     return TreeFit(_as_arrays(model), chosen, np.asarray(model.get_feature_importance(), dtype=np.float64))
 
 
 def _as_arrays(model: Any) -> ObliviousTrees:
-    """CatBoost's JSON export as three arrays; shallow trees are filled up with questions that nobody answers yes."""
+    """Convert CatBoost's JSON export to three arrays. Pad shallow trees with splits that are never true."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trees.json"
         model.save_model(str(file), format="json")
-        told = json.loads(file.read_text("utf-8"))
-    trees = told["oblivious_trees"]
+        exported = json.loads(file.read_text("utf-8"))
+    trees = exported["oblivious_trees"]
     depth = max((len(tree["splits"] or ()) for tree in trees), default=0)
     features = np.zeros((len(trees), depth), dtype=np.int32)
     borders = np.full((len(trees), depth), np.inf)
@@ -135,23 +135,23 @@ def _as_arrays(model: Any) -> ObliviousTrees:
             features[row, level] = split["float_feature_index"]
             borders[row, level] = split["border"]
         leaves[row, : len(tree["leaf_values"])] = tree["leaf_values"]
-    scale, [bias] = told["scale_and_bias"]
+    scale, [bias] = exported["scale_and_bias"]
     return ObliviousTrees(features, borders, leaves, float(scale), float(bias))
 
 
 EMBEDDED = frozenset({"text", "g2t", "match"})
-"""Feature groups that read vectors."""
+"""Feature groups that use vectors."""
 NEURAL_FEATURES = ("text", "g2t", "highlight")
 
 
 @dataclass(frozen=True)
 class RankerSettings:
-    """Which ranker, on which features, and how it is trained."""
+    """The kind of ranker, its features and training settings."""
 
     kind: Kind
     features: tuple[str, ...]
     penalties: tuple[float, ...] = (1.0, 10.0, 100.0, 1000.0)
-    """L2 penalties of the linear rankers; the validation questions choose among them."""
+    """L2 penalties of the linear rankers, selected on the validation questions."""
     trees: TreeSettings = field(default_factory=TreeSettings)
     neural: NeuralSettings = field(default_factory=NeuralSettings)
     seed: int = 0
@@ -159,12 +159,12 @@ class RankerSettings:
 
 @dataclass(frozen=True, eq=False)
 class TrainedRanker:
-    """The parts to save, and what each feature is worth, most important first (none for the neural ranker)."""
+    """The parts to save, and feature importances, most important first (none for the neural ranker)."""
 
     parts: RankerParts
     importance: tuple[Importance, ...] = ()
     own_importance: Mapping[str, float] = field(default_factory=dict)
-    """CatBoost's own measure, in percent, by feature."""
+    """CatBoost's importance in percent, by feature."""
 
 
 def train_ranker(
@@ -175,7 +175,7 @@ def train_ranker(
     embedder: Embedder,
     data: Mapping[str, Any],
 ) -> TrainedRanker:
-    """Train one ranker; validation questions choose its settings, and nothing else is looked at."""
+    """Train one ranker. Only the validation questions select its settings."""
     types, relations = schema_of(schema)
     card = RankerCard(
         kind=settings.kind, features=settings.features, embedder="", node_types=types, relations=relations
@@ -186,7 +186,7 @@ def train_ranker(
     table, watched = (Table.of([pipeline.matrix(pool.pool) for pool in pools], pools) for pools in (train, validation))
     fitted = fit_table(settings, pipeline.columns, table, watched)
     importance = permutation_importance(watched, pipeline.columns, fitted.model.predict, seed=settings.seed)
-    told = {
+    results = {
         **fitted.told,
         "validation_hit@1": hit_at_1(watched, fitted.model.predict(watched.rows)),
         "permutation_importance": {one.feature: round(one.loss, 6) for one in importance},
@@ -195,7 +195,7 @@ def train_ranker(
         "features": pipeline.groups,
         "embedder": embedder.name if EMBEDDED & set(pipeline.groups) else "",
         "numbers": fitted.numbers,
-        "data": {**data, **told},
+        "data": {**data, **results},
     }
     parts = RankerParts(card.model_copy(update=update), fitted.arrays)
     return TrainedRanker(parts, tuple(importance), fitted.own_importance)
@@ -203,7 +203,7 @@ def train_ranker(
 
 @dataclass(frozen=True, eq=False)
 class FittedTable:
-    """A fitted model, its arrays and numbers as they are saved, and what is told about the fit."""
+    """A fitted model, the arrays and numbers to save, and facts about the fit."""
 
     model: TabularModel
     arrays: Mapping[str, FloatArray]
@@ -213,7 +213,7 @@ class FittedTable:
 
 
 def fit_table(settings: RankerSettings, columns: Sequence[str], table: Table, watched: Table) -> FittedTable:
-    """Fit a linear, logistic or CatBoost ranker; `watched` rows choose its settings."""
+    """Fit a linear, logistic or CatBoost ranker. `watched` rows select its settings."""
     if settings.kind == "catboost":
         fit = fit_trees(table, watched, settings.trees)
         trees = fit.trees
@@ -230,7 +230,7 @@ def fit_table(settings: RankerSettings, columns: Sequence[str], table: Table, wa
         if best is None or score > best[0]:
             best = score, penalty, fitted
     if best is None:
-        raise InputError("no penalty to choose from: give at least one")
+        raise InputError("no penalties given: add at least one")
     _, penalty, model = best
     weights = {"mean": model.mean, "scale": model.scale, "weights": model.weights}
     return FittedTable(model, weights, {"intercept": model.intercept}, {"l2": penalty})
@@ -245,7 +245,7 @@ def _train_neural(
 ) -> TrainedRanker:
     unknown = [name for name in settings.features if name not in NEURAL_FEATURES]
     if unknown:
-        raise InputError(f"the neural ranker reads {', '.join(NEURAL_FEATURES)}, not {', '.join(unknown)}")
+        raise InputError(f"the neural ranker has no {', '.join(unknown)}: use {', '.join(NEURAL_FEATURES)}")
     graph, marked = "g2t" in settings.features, "highlight" in settings.features
     pairs, watched = (
         [pair for pool in pools for pair in neural_texts(pool.pool, graph=graph, marked=marked)]
@@ -253,11 +253,11 @@ def _train_neural(
     )
     tables = [Table.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)]
     fit = fit_encoder(pairs, tables[0], watched, tables[1], replace(settings.neural, marks=HIGHLIGHT))
-    told = {
+    results = {
         "validation_hit@1": max(fit.validation),
         "epochs": list(fit.validation),
         "learning_rate": settings.neural.learning_rate,
         "batch": settings.neural.batch,
     }
-    update = {"numbers": {"tokens": float(settings.neural.tokens)}, "data": {**data, **told}}
+    update = {"numbers": {"tokens": float(settings.neural.tokens)}, "data": {**data, **results}}
     return TrainedRanker(RankerParts(card.model_copy(update=update), files=fit.files()))

@@ -1,12 +1,12 @@
-"""Trains a language model to write the evidence that a question still needs (Wang et al., AAAI 2024, appendix).
+"""Train a language model to write the missing evidence of a question (Wang et al., AAAI 2024, appendix).
 
-The paper's instruction is "What evidence do we need to answer the question given the current evidence?"; here the model
-learns from the prompt that the generative traverser sends, with whole passages as the evidence so far, as at use:
+The paper's instruction is "What evidence do we need to answer the question given the current evidence?". Here the model
+learns from the prompt of the generative traverser, with whole passages as the current evidence, like at inference:
 
-a passage that supports the answer   → what the first missing one says
-a passage that does not              → what the first one says, as most seeds of a walk are no support
-both                                 → what the first missing one says
-all that support it                  → that there is enough
+a supporting passage       → the content of the first missing passage
+a non-supporting passage   → the content of the first passage, because most seeds of a walk are not supporting
+both                       → the content of the first missing passage
+all supporting passages    → that there is enough evidence
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.store.index.tokens import terms
 
 ROOM = 4096
-"""Tokens that the evidence may have, as with a model that reads 8,192."""
+"""Maximum number of evidence tokens, like for a model with a context of 8,192."""
 OTHERS = 2
-"""Passages for each question that do not support it."""
+"""Number of non-supporting passages per question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A question with passages that were found, and those that are missing, the next one first."""
+    """A question with found passages and missing ones, the next one first."""
 
     question: str
     found: tuple[Paragraph, ...]
     missing: tuple[Paragraph, ...]
     among: tuple[Paragraph, ...]
-    """The passages given with the question, without those that were found."""
+    """The passages given with the question, without the found ones."""
     says: str
-    """What the next one says; nothing where none is missing."""
+    """Content of the next passage. Empty if none is missing."""
 
     @property
     def draft(self) -> Draft:
-        """As a writer is given it."""
+        """Input for a writer."""
         return Draft(self.question, tuple(one.text for one in self.found))
 
 
 def lacking_in(dataset: Dataset, seed: int = 0) -> dict[str, list[Lacking]]:
-    """What each question of several passages may still lack, by the question's id."""
+    """Return the states of each question with several gold passages, by question id."""
     passages = {paragraph.key: paragraph for paragraph in dataset.paragraphs}
     states = {}
     for question in dataset.questions:
@@ -66,12 +66,12 @@ def lacking_in(dataset: Dataset, seed: int = 0) -> dict[str, list[Lacking]]:
         found = [*((one,) for one in gold), *((one,) for one in drawn), *((gold[0], one) for one in drawn[:1]), gold]
         states[question.id] = [_lacking(question, gold, tuple(given), own) for own in found]
     if not states:
-        raise InputError(f"{dataset.name} has no question that two passages support: take HotpotQA, 2Wiki or MuSiQue")
+        raise InputError(f"{dataset.name} has no question with two supporting passages: use HotpotQA, 2Wiki or MuSiQue")
     return states
 
 
 def _in_order(question: Question, gold: Sequence[Paragraph]) -> tuple[Paragraph, ...]:
-    """Those that the question names first."""
+    """Sort passages named in the question first."""
     asked = set(terms(question.text))
     return tuple(sorted(gold, key=lambda one: not asked.issuperset(terms(one.title.partition("(")[0]))))
 
@@ -85,7 +85,7 @@ def _lacking(
 
 
 def _said(question: Question, paragraph: Paragraph) -> str:
-    """The sentences that support the answer, else the first one; with the title where they do not name it."""
+    """Return the supporting sentences or the first one. Add the title if they do not contain it."""
     named = [at for key, at in question.extra.get("supporting_facts", ()) if key == paragraph.key]
     chosen = [paragraph.sentences[at] for at in named if at < len(paragraph.sentences)] or paragraph.sentences[:1]
     text = " ".join(" ".join(chosen).split())
@@ -93,17 +93,17 @@ def _said(question: Question, paragraph: Paragraph) -> str:
 
 
 def lessons_from(states: Sequence[Lacking]) -> list[Lesson]:
-    """One for each state."""
+    """Build one example per state."""
     lessons = []
     for one in states:
         messages = asking_for_evidence(one.draft, ROOM).messages
-        told = tuple({"role": part.role, "content": part.content} for part in messages)
-        lessons.append(Lesson(told, next_reply(one.says)))
+        prompt = tuple({"role": part.role, "content": part.content} for part in messages)
+        lessons.append(Lesson(prompt, next_reply(one.says)))
     return lessons
 
 
 def measure(states: Sequence[Lacking], writer: Writer, embedder: Embedder) -> dict[str, float]:
-    """How often a missing passage is nearest to what is written, and how often "enough" is said rightly."""
+    """Measure how often a missing passage is closest to the written text, and how often "enough" is right."""
     written = [one.texts[0] if one.texts else "" for one in writer.next_evidence([one.draft for one in states])]
     asked = embedder.embed([text or one.question for one, text in zip(states, written, strict=True)], role="query")
     passages = list({other: None for one in states for other in one.among})
@@ -122,7 +122,7 @@ def measure(states: Sequence[Lacking], writer: Writer, embedder: Embedder) -> di
 
 
 def train_traverser(sources: Sequence[str], course: Course, measured_on: Sequence[str] = ()) -> dict[str, float]:
-    """Train on the questions of data sets (`hotpotqa:FILE`) but a part; measured as telling subgraphs is."""
+    """Train on data sets (`hotpotqa:FILE`) except the holdout. Measure like Graph2Text."""
     seed = course.tuning.seed
     asked = {f"{name} {id}": own for name in sources for id, own in lacking_in(load_dataset(name), seed).items()}
     learned, apart = ([one for own in part for one in own] for part in course.parted(asked))

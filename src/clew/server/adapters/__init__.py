@@ -1,4 +1,4 @@
-"""Clew as a retriever of other libraries; each module needs the extra of its name, and all hand over the same."""
+"""Retrievers for other libraries. Each module needs the extra of its name, and all return the same data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.api import Base
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """One answer as a passage: its document, and behind it the evidence."""
+    """An answer as a passage, with its evidence as metadata."""
 
     text: str
     score: float
@@ -19,7 +19,7 @@ class Retrieved:
 
 
 def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
-    """The k best answers with their documents."""
+    """Return the k best answers with their documents."""
     passages = []
     answer = base.ask(question, method=method)
     for rank, candidate in enumerate(answer.candidates[:k]):

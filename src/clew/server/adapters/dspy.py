@@ -1,4 +1,4 @@
-"""A base as a DSPy retriever: `ClewRetriever(clew.open("medicine.kb"))("Which genes …?").passages`."""
+"""DSPy retriever: `ClewRetriever(clew.open("medicine.kb"))("Which genes …?").passages`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ with needing("dspy", "dspy"):
 
 
 class ClewRetriever(dspy.Module):
-    """Answers as passages; what else is known of each, its evidence among it, is in `found`."""
+    """Returns answers as passages. `found` has their metadata with evidence."""
 
     def __init__(self, base: Base, method: str = DEFAULT_METHOD, k: int = 5) -> None:
         super().__init__()
         self.base, self.method, self.k = base, method, k
 
     def forward(self, query: str) -> dspy.Prediction:
-        """The k best answers to a question."""
+        """Return the k best answers to a question."""
         found = retrieve(self.base, query, self.method, self.k)
         return dspy.Prediction(passages=[one.text for one in found], found=[dict(one.metadata) for one in found])

@@ -1,4 +1,4 @@
-"""A base as a Haystack component: `pipeline.add_component("clew", ClewRetriever(clew.open("medicine.kb")))`."""
+"""Haystack component: `pipeline.add_component("clew", ClewRetriever(clew.open("medicine.kb")))`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ with needing("haystack", "haystack-ai"):
 
 @component
 class ClewRetriever:
-    """Answers as documents; the evidence of each is in its meta."""
+    """Returns answers as documents with evidence in their meta."""
 
     def __init__(self, base: Base, method: str = DEFAULT_METHOD, k: int = 5) -> None:
         self.base, self.method, self.k = base, method, k
 
     @component.output_types(documents=list[Document])
     def run(self, query: str) -> dict[str, list[Document]]:
-        """The k best answers to a question."""
+        """Return the k best answers to a question."""
         found = retrieve(self.base, query, self.method, self.k)
         return {"documents": [Document(content=one.text, score=one.score, meta=dict(one.metadata)) for one in found]}

@@ -1,4 +1,4 @@
-"""A base as a LangChain retriever: `ClewRetriever(base=clew.open("medicine.kb"))`."""
+"""LangChain retriever: `ClewRetriever(base=clew.open("medicine.kb"))`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ with needing("langchain", "langchain-core"):
 
 
 class ClewRetriever(BaseRetriever):
-    """Answers as documents; the evidence of each is in its metadata."""
+    """Returns answers as documents with evidence in their metadata."""
 
     base: SkipValidation[Base]
     method: str = DEFAULT_METHOD

@@ -1,4 +1,4 @@
-"""A base as a LlamaIndex retriever: `ClewRetriever(clew.open("medicine.kb"))`."""
+"""LlamaIndex retriever: `ClewRetriever(clew.open("medicine.kb"))`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ with needing("llama-index", "llama-index-core"):
 
 
 class ClewRetriever(BaseRetriever):
-    """Answers as nodes with scores; the evidence of each is in its metadata."""
+    """Returns answers as nodes with scores and evidence in their metadata."""
 
     def __init__(self, base: Base, method: str = DEFAULT_METHOD, k: int = 5) -> None:
         self.base, self.method, self.k = base, method, k

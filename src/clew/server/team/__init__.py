@@ -1,1 +1,1 @@
-"""Users of a server: passwords, roles, sessions, tokens, what they asked, and what was done."""
+"""Users of a server: passwords, roles, sessions, tokens, questions and audit log."""

@@ -1,4 +1,4 @@
-"""The file of a team: one SQLite database, beside the server, in which every change stands whole or not at all."""
+"""The file of a team: an SQLite database with transactional changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.core.errors import SourceError, StorageError
 from clew.server.store import Actor, Row, Store
 
 MARK = 0x436C6577
-"""Says that a database is a team's."""
+"""Application id of a team's database."""
 VERSION = 3
 SCHEMA = """
 CREATE TABLE user (
@@ -51,21 +51,21 @@ CREATE TABLE login (
     state BLOB PRIMARY KEY, nonce TEXT NOT NULL, verifier TEXT NOT NULL, made REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 """
-"""Who signs in elsewhere, where they are on the way, and what admins chose."""
+"""Accounts of login providers, pending logins, and settings of admins."""
 SINCE_3 = """
 CREATE TABLE tried (who BLOB NOT NULL, at REAL NOT NULL);
 CREATE INDEX tried_by_whom ON tried (who);
 """
-"""Sign-ins of the last minute, counted for all servers."""
+"""Login attempts of the last minute on all servers."""
 
 
 PATIENCE = 10.0
-"""Seconds that a server waits for another one that has the file."""
+"""Seconds to wait for another server that has locked the file."""
 
 
 @dataclass
 class TeamFile(Store):
-    """The database; safe for threads."""
+    """The database, safe for threads."""
 
     file: Path
     _connection: sqlite3.Connection = field(repr=False)
@@ -73,7 +73,7 @@ class TeamFile(Store):
 
     @classmethod
     def open(cls, file: Path) -> TeamFile:
-        """The file of a team, made where there is none; another database is refused."""
+        """Open or create the file of a team. Raise SourceError for another database."""
         try:
             file.touch(mode=0o600, exist_ok=True)
             refuse_readable(file, "users")
@@ -83,7 +83,7 @@ class TeamFile(Store):
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("BEGIN IMMEDIATE")  # another server may begin with the same file now
+            connection.execute("BEGIN IMMEDIATE")  # another server may open the same new file
             made_by = _version(connection, file)
             for since, statements in ((1, SCHEMA), (2, SINCE_2), (3, SINCE_3)):
                 if made_by < since:
@@ -97,54 +97,54 @@ class TeamFile(Store):
         return cls(file, connection)
 
     def rows(self, query: str, *values: Any) -> list[Row]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._using() as connection:
             return connection.execute(query, values).fetchall()
 
     def note(self, statement: str, *values: Any) -> None:
-        """Write something of which the last moments may be lost with the power."""
+        """Write a row. The last writes may be lost in a power failure."""
         with self._using() as connection:
             connection.execute(statement, values)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Some statements as one, while no other server or thread writes."""
+        """Run several statements as one, while no other server or thread writes."""
         with self._using() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:  # a full disk may have ended it already
+                if connection.in_transaction:  # a full disk may have ended it
                     connection.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def change(self, actor: Actor, what: str, about: str = "") -> Iterator[None]:
-        """Some statements as one change, with its line in the audit log, on disk when this is left."""
+        """Run several statements as one change with an audit log entry. The change is on disk when the block ends."""
         with super().change(actor, what, about):
             yield
-        with self._using() as connection, suppress(sqlite3.OperationalError):  # the next one brings the log over
+        with self._using() as connection, suppress(sqlite3.OperationalError):  # the next change does it
             connection.execute("PRAGMA wal_checkpoint(FULL)")
 
     def close(self) -> None:
-        """Leave nothing open."""
+        """Close the connection."""
         with self._lock:
             self._connection.close()
 
     @contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
-        """The database, one thread at a time; what is wrong with it is said in the words of a user."""
+        """Lock the connection for one thread, and turn errors into StorageError."""
         with self._lock:
             try:
                 yield self._connection
             except sqlite3.DatabaseError as failure:
-                remedy = "restore it from a copy" if "malformed" in str(failure) else "nothing was changed; try again"
-                raise StorageError(f"the file of users {self.file} cannot be used: {failure}; {remedy}") from failure
+                remedy = "restore it from a copy" if "malformed" in str(failure) else "try again"
+                raise StorageError(f"the file of users {self.file} cannot be used ({failure}): {remedy}") from failure
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Let readers go on while something is written; SQLite itself does not wait where two servers switch at once."""
+    """Enable WAL, so that readers do not wait for writers. SQLite does not wait if two servers switch at once."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
@@ -161,10 +161,10 @@ def _named(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
 
 
 def _version(connection: sqlite3.Connection, file: Path) -> int:
-    """Which version of Clew made the file, 0 for a new one; another database is refused."""
+    """Return the version of the file, or 0 for a new file. Raise SourceError for another database."""
     names = ("application_id", "user_version")
     mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[name] for name in names)
     is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
     if not is_new and (mark != MARK or version > VERSION):
-        raise SourceError("is no file of users of this version of Clew: name a new one", file=file)
+        raise SourceError("is not a file of users of this version of Clew: use a new file", file=file)
     return int(version)

@@ -1,4 +1,4 @@
-"""Signing in at a provider by OpenID Connect: the authorization code flow with PKCE, state and nonce.
+"""Login with a provider by OpenID Connect: the authorization code flow with PKCE, state and nonce.
 
 https://openid.net/specs/openid-connect-core-1_0.html, section 3.1, and RFC 7636.
 """
@@ -32,18 +32,18 @@ from clew.server.store import Actor
 from clew.server.team.team import ProviderError, Team
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
-"""Signatures by a key that the provider alone has: neither none, nor one by a secret that clients have, too."""
+"""Signatures with a private key of the provider, not `none` and not with a secret that clients share."""
 LONGEST_LOGIN = 600.0
-"""Seconds from the page to the provider and back."""
+"""Maximum duration of a login, in seconds."""
 KEPT_SECONDS = 3600.0
-"""How long the provider's addresses and keys are believed."""
+"""Lifetime of the provider's cached addresses and keys, in seconds."""
 CLOCKS_APART = 30.0
 SECONDS = 20.0
-"""For one reply of the provider, until its last byte: everybody who signs in waits for it."""
-MOST_BYTES = 1_000_000
-"""Of one reply of the provider. Theirs have some thousand."""
+"""Time limit for a reply of the provider in seconds, since every login waits for it."""
+MAX_BYTES = 1_000_000
+"""Maximum size of a reply of the provider in bytes. Usual replies have some thousand."""
 FAILURES = (httpx.HTTPError, TimeoutError, ValueError)
-"""What a provider that does not answer, or answers something else, makes of a request."""
+"""Exceptions if a provider does not answer correctly."""
 
 
 class _Role(BaseModel):
@@ -54,29 +54,29 @@ class _Role(BaseModel):
 
 
 class ProviderSettings(BaseModel):
-    """A file of `clew serve --oidc`."""
+    """Settings of `clew serve --oidc`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
     issuer: str
     client_id: str = Field(min_length=1)
     client_secret: str | None = None
     address: str
-    """Of this server, as browsers see it."""
+    """Address of this server for browsers."""
     title: str = "OpenID Connect"
-    """What the page calls the provider."""
+    """Name of the provider on the page."""
     scopes: tuple[str, ...] = ("profile",)
     name: str = "preferred_username"
-    """The claim that is the user's name here."""
+    """Claim with the user name."""
     claim: str = "groups"
-    """The claim that roles are given by."""
+    """Claim that determines roles."""
     groups: bool = False
-    """Whether the values of the claim are groups of bases, too."""
+    """Whether the values of the claim are also groups of bases."""
     role: tuple[_Role, ...] = ()
-    """Without any, admins give roles on the page."""
+    """Rules from claim values to roles. If empty, admins assign roles on the page."""
 
 
 def read_provider(file: Path) -> ProviderSettings:
-    """The provider of a TOML file that its owner alone can read."""
+    """Read the provider from a TOML file that only its owner can read."""
     found = read_toml(file, ProviderSettings, "no file of a provider")
     for address in (found.issuer, found.address):
         _check_address(address)
@@ -86,14 +86,14 @@ def read_provider(file: Path) -> ProviderSettings:
 
 @dataclass(frozen=True)
 class Way:
-    """Where a browser goes, and what it must bring back."""
+    """Address for the browser, and the state it must bring back."""
 
     address: str
     state: str
 
 
 class Provider:
-    """Signs users of a team in; safe for threads."""
+    """Signs in users of a team, safe for threads."""
 
     def __init__(self, settings: ProviderSettings) -> None:
         self.settings = settings
@@ -101,7 +101,7 @@ class Provider:
         self._known: tuple[float, Mapping[str, Any], jwt.PyJWKSet] | None = None
 
     def begin(self, team: Team) -> Way:
-        """The way to the provider; what belongs to it is kept until the browser comes back."""
+        """Start a login, and store its state until the browser returns."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         now = time.time()
         team.store.note("DELETE FROM login WHERE made < ?", now - LONGEST_LOGIN)
@@ -120,16 +120,16 @@ class Provider:
         return Way(f"{self._discovered()[0]['authorization_endpoint']}?{urlencode(asked)}", state)
 
     def finish(self, team: Team, address: str, code: str, state: str, cookie: str) -> str:
-        """The secret of a session for the browser that came back with this code."""
+        """Return the secret of a session for a browser that returned with this code."""
         if not state or not hmac.compare_digest(state.encode(), cookie.encode()):
-            raise ProviderError("the browser that came back is not the one that left")
+            raise ProviderError("login state does not match: sign in again")
         kept = team.store.row("DELETE FROM login WHERE state = ? RETURNING *", digest_of(state))
         if kept is None or time.time() - kept["made"] > LONGEST_LOGIN:
-            raise ProviderError("this way back was used before, or took too long")
+            raise ProviderError("the login was already used or took too long: sign in again")
         claims = self._claims(self._exchanged(code, kept["verifier"]), kept["nonce"])
         name = claims.get(self.settings.name)
         if not isinstance(name, str):
-            raise ProviderError(f"the provider does not tell {self.settings.name!r}")
+            raise ProviderError(f"the provider's token lacks the claim {self.settings.name!r}")
         values = claims.get(self.settings.claim, [])
         given = [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, str)]
         subject = f"{self.settings.issuer} {claims['sub']}"
@@ -138,7 +138,7 @@ class Provider:
         return team.sessions.begin(user)
 
     def _roles(self, given: list[str]) -> dict[str, Role] | None:
-        """The highest role on each base; None where the provider gives none to anybody."""
+        """Return the highest role on each base, or None if the provider does not assign roles."""
         rules = sorted(self.settings.role, key=lambda rule: ("reader", "editor", "admin").index(rule.role))
         return {rule.base: rule.role for rule in rules if rule.value in given} if rules else None
 
@@ -157,11 +157,11 @@ class Provider:
         except (*FAILURES, KeyError, TypeError):
             token = None
         if not isinstance(token, str):
-            raise ProviderError("the provider gives nothing for this code")
+            raise ProviderError("the provider returned no token for this code")
         return token
 
     def _claims(self, token: str, nonce: str) -> dict[str, Any]:
-        """What a token says, if the provider has signed it, for this server, for this sign-in, and lately."""
+        """Return the claims of a token. Verify signature, audience, issuer, time and nonce."""
         try:
             found: dict[str, Any] = jwt.decode(
                 token,
@@ -173,24 +173,24 @@ class Provider:
                 options={"require": ["iss", "sub", "aud", "exp", "iat"]},
             )
         except jwt.PyJWTError as failure:
-            raise ProviderError(f"the provider's token is refused: {failure}") from None
+            raise ProviderError(f"invalid token of the provider: {failure}") from None
         audiences = found["aud"] if isinstance(found["aud"], list) else [found["aud"]]
         if len(audiences) > 1 and found.get("azp") != self.settings.client_id:
-            raise ProviderError("the provider's token is refused: it was made for another client")
+            raise ProviderError("invalid token of the provider: issued for another client")
         if not hmac.compare_digest(str(found.get("nonce", "")).encode(), nonce.encode()):
-            raise ProviderError("the provider's token is refused: it belongs to another sign-in")
+            raise ProviderError("invalid token of the provider: issued for another login")
         return found
 
     def _key(self, name: str | None) -> jwt.PyJWK:
-        """The key of this name; where it is unknown, the provider may have new ones."""
+        """Return the key with this id. If it is unknown, fetch the provider's keys again."""
         for is_again in (False, True):
             keys = [key for key in self._discovered(anew=is_again)[1].keys if key.key_id == name or name is None]
             if len(keys) == 1:
                 return keys[0]
-        raise ProviderError("the provider's token is refused: it is signed by no key of the provider")
+        raise ProviderError("invalid token of the provider: signed with an unknown key")
 
     def _discovered(self, *, anew: bool = False) -> tuple[Mapping[str, Any], jwt.PyJWKSet]:
-        """The provider's addresses and keys."""
+        """Return the provider's addresses and keys."""
         with self._lock:
             if self._known is None or anew or time.monotonic() - self._known[0] > KEPT_SECONDS:
                 issuer = self.settings.issuer.rstrip("/")
@@ -200,9 +200,9 @@ class Provider:
                         _check_address(found[name])
                     keys = jwt.PyJWKSet.from_dict(_told("GET", found["jwks_uri"]))
                 except (*FAILURES, KeyError, TypeError, AttributeError, jwt.PyJWTError) as failure:
-                    raise ProviderError(f"the provider does not answer as one: {failure}") from None
+                    raise ProviderError(f"the provider does not answer correctly: {failure}") from None
                 if found.get("issuer") != self.settings.issuer:
-                    raise ProviderError("the provider calls itself by another name")
+                    raise ProviderError("the provider has another issuer name")
                 self._known = (time.monotonic(), found, keys)
             return self._known[1:]
 
@@ -212,7 +212,7 @@ class Provider:
 
     @property
     def scheme(self) -> Literal["http", "https"]:
-        """How browsers reach this server."""
+        """URL scheme of this server for browsers."""
         return "https" if self.settings.address.startswith("https://") else "http"
 
 
@@ -220,11 +220,11 @@ def _told(method: str, address: str, form: Mapping[str, str] | None = None) -> A
     """Return the JSON of a reply. Raise one of FAILURES."""
     with httpx.stream(method, address, data=form, timeout=SECONDS) as reply:
         reply.raise_for_status()
-        return parse_json(read_bounded(reply.iter_bytes(), MOST_BYTES, SECONDS))
+        return parse_json(read_bounded(reply.iter_bytes(), MAX_BYTES, SECONDS))
 
 
 def _check_address(address: str) -> None:
-    """By HTTPS, or on this machine."""
+    """Raise InputError unless an address uses HTTPS or is on this machine."""
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise InputError(f"{address[:200]}: expected an address that begins with https://")
+        raise InputError(f"{address[:200]}: expected an address that starts with https://")

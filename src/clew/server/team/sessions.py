@@ -1,4 +1,4 @@
-"""Sign-ins by cookie and tokens for programs: secrets that are kept as digests alone."""
+"""Sessions by cookie and tokens for programs, stored only as digests."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from clew.server.wire_team import TokenReply
 
 DAY = 86_400.0
 LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
-"""A sign-in ends after a week, or after a day without a request; also one that a wrong clock put into the future."""
+"""A session ends after a week, or after a day without a request, or if a wrong clock dated it in the future."""
 SEEN_EVERY = 60.0
-"""Seconds after which it is written down again that a session or a token is used."""
-MOST_TOKENS = 50
+"""Minimum seconds between two updates of the last use of a session or token."""
+MAX_TOKENS = 50
 PREFIX = "clew_"
-"""By which those who search for leaked tokens know one."""
+"""Prefix by which scanners recognise leaked tokens."""
 SECURE_COOKIE, PLAIN_COOKIE = "__Host-clew", "clew"
-"""Over HTTPS browsers take the first from this very host alone."""
+"""Browsers accept the first over HTTPS only from this host."""
 
 
 @dataclass(frozen=True)
 class Sessions:
-    """Who has signed in, and the tokens of users."""
+    """Sessions and tokens of users."""
 
     store: Store
 
     def begin(self, user: int) -> str:
-        """A new session; returns its secret, which is kept nowhere."""
+        """Start a session. Return its secret, which is not stored."""
         secret, now = secrets.token_urlsafe(32), time.time()
         self.store.note(
             "DELETE FROM session WHERE made NOT BETWEEN ? AND ? OR seen < ?",
@@ -46,7 +46,7 @@ class Sessions:
         self.store.note("DELETE FROM session WHERE digest = ?", digest_of(secret))
 
     def grant(self, authorization: str | None, cookie: str | None) -> Grant | None:
-        """What a token allows, or else a session."""
+        """Return the grant of a token, or else of a session."""
         token = bearer(authorization)
         if token:
             return self._of_token(token)
@@ -54,9 +54,9 @@ class Sessions:
         return self._of_session(secret) if secret else None
 
     def make_token(self, actor: Actor, user: int, name: str, may_write: bool, days: int) -> str:
-        """A token for a program; returns it this once."""
-        if len(self.tokens(user)) >= MOST_TOKENS:
-            raise InputError(f"a user has {MOST_TOKENS} tokens at most: remove one first")
+        """Create a token for a program and return it. It is not stored."""
+        if len(self.tokens(user)) >= MAX_TOKENS:
+            raise InputError(f"the limit of {MAX_TOKENS} tokens is reached: delete one first")
         token, now = PREFIX + secrets.token_urlsafe(32), time.time()
         with self.store.change(actor, "token made", name):
             self.store.note(
@@ -66,7 +66,7 @@ class Sessions:
         return token
 
     def tokens(self, user: int) -> list[TokenReply]:
-        """The tokens of a user, without their secrets."""
+        """Return the tokens of a user without their secrets."""
         rows = self.store.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
         return [
             TokenReply(
@@ -81,7 +81,7 @@ class Sessions:
         ]
 
     def remove_token(self, actor: Actor, user: int, number: int) -> None:
-        """Remove a token of this user."""
+        """Delete a token of this user."""
         found = next((token for token in self.tokens(user) if token.id == number), None)
         if found is None:
             raise NotFoundError("no such token")
@@ -93,7 +93,7 @@ class Sessions:
         row = self.store.row(
             "SELECT user.*, session.seen FROM session JOIN user ON user.id = session.user "
             "WHERE digest = ? AND is_active AND session.made BETWEEN ? AND ? AND seen > ?",
-            *(digest, now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),  # a clock may have been set back
+            *(digest, now - LONGEST_SESSION, now + DAY, now - LONGEST_PAUSE),  # the clock may have been set back
         )
         if row is None:
             return None
@@ -116,7 +116,7 @@ class Sessions:
         return self._grant(row, {base: _least(role, most) for base, role in self._roles(row).items()}, None)
 
     def _roles(self, row: Row) -> dict[str, Role]:
-        """None as long as the password is that of the beginning: nobody else may know it."""
+        """Return roles by base. Empty until the initial password is changed."""
         if row["is_initial"]:
             return {}
         return {own["base"]: own["role"] for own in self.store.rows("SELECT * FROM role WHERE user = ?", row["id"])}
@@ -128,17 +128,17 @@ class Sessions:
 
 
 def _least(role: Role, most: Role) -> Role:
-    """A token is never an admin, and writes only where it was made for that."""
+    """Limit the role of a token: no admin, and write access only if requested."""
     return role if role == "reader" else most
 
 
 def csrf_of(secret: str) -> str:
-    """What a page must repeat, and another site cannot know."""
+    """Return the value that a page must repeat and that another site cannot know."""
     return hmac.digest(secret.encode("utf-8", "surrogateescape"), b"csrf", "sha256").hex()
 
 
 def secret_in(cookie: str | None) -> str:
-    """The secret of the session in a header of cookies; empty where there is none."""
+    """Return the session secret in a cookie header, or ""."""
     found = {
         name.strip(): value.strip() for name, _, value in (one.partition("=") for one in (cookie or "").split(";"))
     }

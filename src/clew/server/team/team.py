@@ -1,4 +1,4 @@
-"""A team: who signs in with which password, what each may do, and how much."""
+"""Users of a server: login, permissions and quotas."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from clew.server.wire_team import AskedReply, AuditReply
 from clew.store.postgres import is_address
 
 TRIES_PER_MINUTE = 20
-"""Sign-ins for one name, known or not, and from one address."""
+"""Maximum logins per minute for one name, known or not, and from one address."""
 NO_NUMBER = 2**62
-"""Larger than that of any line."""
+"""Larger than any id of the audit log."""
 KEPT_DAYS = 90
-"""How long it is kept what users asked."""
+"""Number of days to store the questions of users."""
 
 
 class RefusedError(ClewError):
-    """The name or the password is not right: which of them, nobody is told."""
+    """The name or the password is wrong. The message does not tell which."""
 
 
 class ProviderError(ClewError):
-    """A sign-in at a provider was not completed."""
+    """A login with a provider failed."""
 
 
 class TooManyError(ClewError):
-    """More sign-ins or questions than allowed."""
+    """Too many logins or questions."""
 
 
 @dataclass(frozen=True)
@@ -44,57 +44,57 @@ class Team:
 
     @classmethod
     def open(cls, place: str | Path) -> Team:
-        """The team of a file or of a database, made where there is none."""
+        """Open or create the team of a file or a database."""
         return cls.of(_store(place))
 
     @classmethod
     def of(cls, store: Store) -> Team:
-        """The team of a store that is open; what was asked long ago is forgotten."""
+        """Create the team of an open store, and delete old questions."""
         team = cls(store)
         team.store.note("DELETE FROM asked WHERE at < ?", time.time() - KEPT_DAYS * DAY)
         return team
 
     @property
     def is_open(self) -> bool:
-        """Never: everybody signs in."""
+        """False, since everybody must sign in."""
         return False
 
     @cached_property
     def users(self) -> Users:
-        """Who there is."""
+        """The users."""
         return Users(self.store)
 
     @cached_property
     def sessions(self) -> Sessions:
-        """Who has signed in."""
+        """The sessions."""
         return Sessions(self.store)
 
     def grant(self, authorization: str | None, cookie: str | None = None) -> Grant | None:
-        """What a token or a session allows."""
+        """Return the grant of a token or a session."""
         return self.sessions.grant(authorization, cookie)
 
     def sign_in(self, name: str, password: str, address: str) -> str:
-        """The secret of a new session; a wrong name is refused like a wrong password, and as slowly."""
+        """Return the secret of a new session. A wrong name fails like a wrong password, and as slowly."""
         name = name.lower()
         self._count_try(f"address {address}", f"name {name}")
         row = self.store.row("SELECT id, name, password FROM user WHERE name = ? AND is_active", name)
         if not fits(password, NOBODY if row is None else row["password"]) or row is None:
-            known = "somebody unknown" if row is None else row["name"]  # what is typed there may be a password
+            known = "unknown" if row is None else row["name"]  # the typed name may be a password
             self.store.audit(Actor(known, address), "sign-in refused")
-            raise RefusedError("the name or the password is not right")
-        if is_outdated(row["password"]):  # only where it is still the one that fitted
+            raise RefusedError("wrong name or password")
+        if is_outdated(row["password"]):  # only if the password has not changed
             kept = "UPDATE user SET password = ? WHERE id = ? AND password = ?"
             self.store.note(kept, hashed(password), row["id"], row["password"])
         self.store.audit(Actor(row["name"], address), "signed in")
         return self.sessions.begin(row["id"])
 
     def _count_try(self, *names: str) -> None:
-        """Refuse a sign-in where there were many in the last minute, whichever servers they came to."""
+        """Raise TooManyError after too many logins in the last minute on all servers."""
         now = time.time()
 
         def count() -> None:
             self.store.note("DELETE FROM tried WHERE at NOT BETWEEN ? AND ?", now - 60, now + 60)
-            for who in map(digest_of, names):  # what is typed as a name may be a password
+            for who in map(digest_of, names):  # a typed name may be a password
                 row = self.store.row("SELECT count(*) AS tries FROM tried WHERE who = ?", who)
                 if row is not None and row["tries"] >= TRIES_PER_MINUTE:
                     raise TooManyError("too many sign-ins: wait a minute")
@@ -103,9 +103,9 @@ class Team:
         self.store.at_once(count)
 
     def admit(self, user: int, base: str, question: str) -> int:
-        """Count a question against what its user may ask today, and write it down; returns its number."""
+        """Count a question against the user's daily quota, and store it. Return its number."""
         now = time.time()
-        row = self.store.at_once(  # of two servers that count at once none counts too few
+        row = self.store.at_once(  # atomic, so that two servers do not exceed the quota
             lambda: self.store.row(
                 "INSERT INTO asked (user, at, base, question) SELECT id, ?, ?, ? FROM user WHERE id = ? AND "
                 "(asks_per_day IS NULL OR asks_per_day > (SELECT count(*) FROM asked WHERE user = ? AND at >= ?)) "
@@ -116,23 +116,21 @@ class Team:
         if row is None:
             kept = self.store.row("SELECT asks_per_day FROM user WHERE id = ?", user)
             most = 0 if kept is None else kept["asks_per_day"]
-            raise TooManyError(
-                f"you have asked as many questions as you may in a day ({most}): ask again after midnight (UTC)"
-            )
+            raise TooManyError(f"the daily limit of {most} questions is reached: try again after midnight (UTC)")
         return int(row["id"])
 
     def answered(self, number: int, run: str) -> None:
-        """Write down where the answer to a question is."""
+        """Store the run of a question."""
         self.store.note("UPDATE asked SET run = ? WHERE id = ?", run, number)
 
     def asked_today(self, user: int) -> int:
-        """Questions since midnight (UTC)."""
+        """Return the number of questions since midnight (UTC)."""
         today = time.time() // DAY * DAY
         row = self.store.row("SELECT count(*) AS asks FROM asked WHERE user = ? AND at >= ?", user, today)
         return 0 if row is None else int(row["asks"])
 
     def history(self, user: int, bases: list[str], most: int = 200) -> list[AskedReply]:
-        """What a user asked of these bases, the newest first."""
+        """Return a user's questions to these bases, newest first."""
         among = ", ".join("?" * len(bases)) or "NULL"
         rows = self.store.rows(
             f"SELECT * FROM asked WHERE user = ? AND question IS NOT NULL AND base IN ({among}) "  # noqa: S608 - marks
@@ -142,11 +140,11 @@ class Team:
         return [AskedReply(at=row["at"], base=row["base"], question=row["question"], run=row["run"]) for row in rows]
 
     def forget(self, user: int) -> None:
-        """Forget what a user asked; how much stays, or a quota would be none."""
+        """Delete the texts of a user's questions. Their number stays for the quota."""
         self.store.note("UPDATE asked SET question = NULL, run = NULL WHERE user = ?", user)
 
     def audit_log(self, before: int | None = None, most: int = 100) -> list[AuditReply]:
-        """What was done, the newest first."""
+        """Return the audit log, newest first."""
         newest = NO_NUMBER if before is None else before
         rows = self.store.rows("SELECT * FROM audit WHERE id < ? ORDER BY id DESC LIMIT ?", newest, most)
         return [AuditReply(**{name: row[name] for name in AuditReply.model_fields}) for row in rows]

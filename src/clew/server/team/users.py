@@ -1,6 +1,6 @@
-"""Users with their passwords and roles: made, changed and removed by admins.
+"""Users with passwords and roles, managed by admins.
 
-Passwords are kept as argon2id with the costs of RFC 9106 (section 4, 64 MB); what was kept as scrypt still fits.
+Passwords are hashed with argon2id and the parameters of RFC 9106 (section 4, 64 MB). Older scrypt hashes stay valid.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Semaphore
 
@@ -26,26 +26,26 @@ from clew.server.store import Actor, Store
 from clew.server.wire_team import UserChange, UserReply
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
-"""Letters that look alike in several scripts could pass for another user's name."""
+"""ASCII only, since similar letters of other scripts could imitate a user's name."""
 SHORTEST, LONGEST = 12, 200
-FEWEST_MARKS = 5
+MIN_MARKS = 5
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 _AT_ONCE = Semaphore(2)
-"""Guesses that are computed at the same time; more would take memory and every core."""
+"""Maximum number of concurrent hashes, to limit memory and CPU use."""
 _EMPTY = base64.b64encode(bytes(16)).decode()
 NOBODY = f"$argon2id$v=19$m=65536,t=3,p=4${_EMPTY.rstrip('=')}${'A' * 43}"
-"""The password of a user who does not exist: trying it takes as long as another one, and nothing fits."""
+"""Hash for unknown users: verification takes the usual time, and no password matches."""
 _NOBODY_BEFORE = f"scrypt$15$8$3${_EMPTY}${_EMPTY}"
 
 
 def hashed(password: str) -> str:
-    """What is kept of a password."""
+    """Return the hash of a password."""
     with _AT_ONCE:
         return _HASHER.hash(_bytes(password))
 
 
 def fits(password: str, kept: str) -> bool:
-    """Whether this is the password."""
+    """Return whether a password matches a hash."""
     with _AT_ONCE:
         if kept.startswith("scrypt$"):
             return _fits_scrypt(password, kept)
@@ -56,26 +56,26 @@ def fits(password: str, kept: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether a password that fits should be kept anew: as scrypt, or at other costs than now."""
+    """Return whether a hash should be renewed: scrypt, or other parameters."""
     return kept.startswith("scrypt$") or _HASHER.check_needs_rehash(kept)
 
 
 def is_password(kept: str) -> bool:
-    """Whether a user has one; who signs in at a provider has none."""
+    """Return whether a user has a password. Users of a provider have none."""
     return kept not in (NOBODY, _NOBODY_BEFORE)
 
 
 def check_strength(password: str, name: str) -> None:
-    """Raise where a password is too easily guessed."""
+    """Raise InputError if a password is too weak."""
     if not SHORTEST <= len(password) <= LONGEST:
-        raise InputError(f"a password needs {SHORTEST} to {LONGEST} characters: a few words make a good one")
-    holds_name = len(name) > 3 and name.lower() in password.lower()  # a shorter one stands in many words
-    if len(set(password)) < FEWEST_MARKS or holds_name:
-        raise InputError("a password must not hold the user's name, nor repeat the same few characters")
+        raise InputError(f"a password must have {SHORTEST} to {LONGEST} characters: use several words")
+    holds_name = len(name) > 3 and name.lower() in password.lower()  # a shorter name occurs in many words
+    if len(set(password)) < MIN_MARKS or holds_name:
+        raise InputError("a password must not contain the user name or only a few characters")
 
 
 def generated() -> str:
-    """A password to begin with."""
+    """Return an initial password."""
     return "-".join(secrets.token_hex(2) for _ in range(5))
 
 
@@ -98,7 +98,7 @@ class Users:
     store: Store
 
     def all(self) -> list[UserReply]:
-        """Every user with roles."""
+        """Return all users with roles."""
         roles: dict[int, dict[str, Role]] = {}
         for row in self.store.rows("SELECT * FROM role ORDER BY base"):
             roles.setdefault(row["user"], {})[row["base"]] = row["role"]
@@ -118,21 +118,21 @@ class Users:
         ]
 
     def named(self, name: str) -> UserReply:
-        """One of them."""
+        """Return a user by name."""
         found = next((user for user in self.all() if user.name == name.lower()), None)
         if found is None:
             raise NotFoundError(f"no user {name[:100]!r}")
         return found
 
     def make(self, actor: Actor, name: str, change: UserChange) -> str:
-        """Add a user; returns the password to begin with, which must be changed at the first sign-in."""
+        """Create a user. Return the initial password, which must be changed at the first login."""
         name, password = name.lower(), generated()
         if NAME.fullmatch(name) is None:
-            raise InputError("a user's name has up to 64 characters: a-z, 0-9, and . _ @ + - after the first")
+            raise InputError("invalid name: use up to 64 characters of a-z, 0-9, and . _ @ + - after the first")
         kept = hashed(password)
         with self.store.change(actor, "user made", f"{name} {_told(change)}"):
             if self.store.row("SELECT 1 FROM user WHERE name = ?", name):
-                raise InputError(f"there is a user {name!r} already")
+                raise InputError(f"the user {name!r} already exists")
             self.store.note(
                 "INSERT INTO user (name, password, is_initial, made) VALUES (?, ?, TRUE, ?)", name, kept, time.time()
             )
@@ -140,7 +140,7 @@ class Users:
         return password
 
     def change(self, actor: Actor, name: str, change: UserChange) -> UserReply:
-        """Change what is given; one who is switched off is signed out everywhere."""
+        """Change the given fields. A disabled user is signed out everywhere."""
         name = self.named(name).name
         with self.store.change(actor, "user changed", f"{name} {_told(change)}"):
             self._apply(name, change)
@@ -148,14 +148,14 @@ class Users:
         return self.named(name)
 
     def remove(self, actor: Actor, name: str) -> None:
-        """Remove a user with sessions, tokens and history."""
+        """Delete a user with sessions, tokens and history."""
         name = self.named(name).name
         with self.store.change(actor, "user removed", name):
             self.store.note("DELETE FROM user WHERE name = ?", name)
             self._refuse_without_admin()
 
     def reset_password(self, actor: Actor, name: str) -> str:
-        """A new password to begin with; sessions and tokens end."""
+        """Set a new initial password. Sessions and tokens end."""
         name, password = self.named(name).name, generated()
         kept = hashed(password)
         with self.store.change(actor, "password reset", name):
@@ -164,38 +164,38 @@ class Users:
         return password
 
     def change_password(self, actor: Actor, user: int, old: str, new: str) -> None:
-        """Another password; all sessions end, and tokens stay."""
+        """Change the password. All sessions end, and tokens stay valid."""
         row = self.store.row("SELECT name, password FROM user WHERE id = ?", user)
         if row is None or not fits(old, row["password"]):
-            raise InputError("the old password is not right")
+            raise InputError("the old password is wrong")
         check_strength(new, row["name"])
         if new == old:
-            raise InputError("the new password is the old one")
+            raise InputError("the new password equals the old password")
         kept = hashed(new)
         with self.store.change(actor, "password changed", row["name"]):
             self.store.note("UPDATE user SET password = ?, is_initial = FALSE WHERE id = ?", kept, user)
             self.store.note("DELETE FROM session WHERE user = ?", user)
 
     def admit(self, actor: Actor, subject: str, name: str, roles: Mapping[str, Role] | None, groups: list[str]) -> int:
-        """The user whom a provider knows as this subject, made at the first sign-in; returns the number.
+        """Return the id of a provider's user, created at the first login.
 
-        The provider's roles, where it gives some, are those of the user from now on. A name that somebody else has is
-        refused: who may choose a name elsewhere does not become that user here.
+        Roles from the provider, if any, replace the user's roles. A name of another user is rejected, since choosing a
+        name at the provider must not give access to that account.
         """
         name = name.lower()
         if NAME.fullmatch(name) is None:
-            raise InputError(f"the provider's name {name[:100]!r} is none here: a-z, 0-9 and . _ @ + -")
+            raise InputError(f"invalid name {name[:100]!r} from the provider: use a-z, 0-9 and . _ @ + -")
         with self.store.change(actor, "signed in", f"{name} ({subject})"):
             row = self.store.row("SELECT id, name, is_active FROM user WHERE subject = ?", subject)
             if row is None:
                 if self.store.row("SELECT 1 FROM user WHERE name = ?", name):
-                    raise InputError(f"the name {name!r} belongs to somebody else here")
+                    raise InputError(f"the name {name!r} belongs to another user here")
                 self.store.note(
                     "INSERT INTO user (name, password, is_initial, made, subject) VALUES (?, ?, FALSE, ?, ?)",
                     *(name, NOBODY, time.time(), subject),
                 )
             elif not row["is_active"]:
-                raise InputError(f"{row['name']!r} is switched off")
+                raise InputError(f"{row['name']!r} is disabled")
             found = self.store.row("SELECT id, name FROM user WHERE subject = ?", subject)
             assert found is not None
             if roles is not None:
@@ -203,14 +203,14 @@ class Users:
         return int(found["id"])
 
     def members(self, base: str) -> dict[str, Role]:
-        """Users with a role of their own on a base; those with one on all bases are not told."""
+        """Return users with an explicit role on a base, without roles on all bases."""
         rows = self.store.rows(
             "SELECT name, role FROM role JOIN user ON user.id = role.user WHERE base = ? ORDER BY name", base
         )
         return {row["name"]: row["role"] for row in rows}
 
     def set_member(self, actor: Actor, base: str, name: str, role: Role | None) -> None:
-        """Give a user a role on one base, or take it."""
+        """Give a user a role on a base, or remove it."""
         name = self.named(name).name
         with self.store.change(actor, "user changed", f"{name} {base}: {role or 'no role'}"):
             self.store.note(
@@ -221,23 +221,24 @@ class Users:
             self._refuse_without_admin()
 
     def forget_base(self, base: str) -> None:
-        """Take the roles that users had on a base of this name."""
+        """Remove the roles of users on a base of this name."""
         self.store.note("DELETE FROM role WHERE base = ?", base)
 
     def make_first_admin(self, actor: Actor) -> str | None:
-        """A user `admin` where there is nobody yet; returns the password to begin with."""
+        """Create the user `admin` if there are no users. Return the initial password."""
         if self.store.row("SELECT 1 FROM user"):
             return None
         try:
             return self.make(actor, "admin", UserChange(roles={EVERY_BASE: "admin"}))
-        except InputError:  # another server has made it in this very moment
+        except InputError:  # another server has just created it
             return None
 
     def _apply(self, name: str, change: UserChange) -> None:
         if change.roles is not None:
             self._set_roles(name, change.roles)
         if change.groups is not None:
-            self.store.note("UPDATE user SET groups_of = ? WHERE name = ?", json.dumps(_plain(change.groups)), name)
+            groups = sorted({group.strip() for group in change.groups} - {""})
+            self.store.note("UPDATE user SET groups_of = ? WHERE name = ?", json.dumps(groups), name)
         if "asks_per_day" in change.model_fields_set:
             self.store.note("UPDATE user SET asks_per_day = ? WHERE name = ?", change.asks_per_day, name)
         if change.active is not None:
@@ -260,11 +261,7 @@ class Users:
             EVERY_BASE,
         )
         if found is None:
-            raise InputError("somebody must be admin of all bases: make another user one first")
-
-
-def _plain(groups: Collection[str]) -> list[str]:
-    return sorted({group.strip() for group in groups} - {""})
+            raise InputError("the last admin of all bases cannot be removed: give another user this role first")
 
 
 def _told(change: UserChange) -> str:

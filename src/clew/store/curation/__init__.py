@@ -1,1 +1,1 @@
-"""Looking after a base: what is doubtful about its data, and what is in it twice."""
+"""Data quality of a base: doubtful data and duplicates."""

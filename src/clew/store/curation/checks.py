@@ -1,7 +1,6 @@
-"""What is doubtful about the data of a base, as opposed to its files: `clew check`.
+"""Find doubtful data in a base, as opposed to damaged files: `clew check`.
 
-Nothing here is forbidden, and a sound base may have some of it on purpose; each finding says how many, which, and what
-to do where it is a mistake.
+A base may contain such data on purpose, so a finding is not an error. Each has a count, examples and advice.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.tables import NODE_COLUMNS
 
 RARE = 0.01
-"""A pair of types is doubtful where a relation has at most this share of its edges there."""
+"""Maximum share of a relation's edges at which a pair of types is doubtful."""
 MOSTLY = 0.9
-"""An attribute is doubtful where more than this share of its texts are numbers, and the others are not."""
+"""Minimum share of numbers among the texts of an attribute at which its other texts are doubtful."""
 _NUMBER = r"^\s*[-+]?[0-9]+([.,][0-9]+)?\s*$"
 _LETTER = r"[\p{L}\p{N}\p{S}]"
 
@@ -31,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Finding:
-    """A kind of problem: how often it occurs, some examples in words, and what to do about it."""
+    """A kind of problem: its count, some examples, and advice."""
 
     kind: str
     count: int
@@ -41,12 +40,12 @@ class Finding:
 
 
 def check_data(kb: ArrayKnowledgeBase, most: int = 5) -> list[Finding]:
-    """Everything that is doubtful about the data, with up to `most` examples each; empty where all is well."""
+    """Return all doubtful data, with up to `most` examples each."""
     return [finding for look in _LOOKS for finding in look(_Seen(kb, most))]
 
 
 class _Seen:
-    """What several checks look at."""
+    """Data shared by several checks."""
 
     def __init__(self, kb: ArrayKnowledgeBase, most: int) -> None:
         self.kb = kb
@@ -58,20 +57,20 @@ class _Seen:
         self.called_by_key = _mask(pc.equal(self.names, self.keys))
 
     def examples(self, nodes: IntArray | NDArray[np.int64]) -> tuple[str, ...]:
-        """Some nodes in words."""
+        """Return the first nodes as text."""
         return tuple(
             f"{ref.name!r} ({ref.type}, {ref.key})" for ref in self.kb.refs(nodes[: self.most].astype(np.int32))
         )
 
     def found(self, kind: str, mask: Mask, what: str, advice: str) -> Iterator[Finding]:
-        """A finding about the marked nodes, if there are any."""
+        """Yield a finding about the marked nodes, if any."""
         nodes = np.flatnonzero(mask)
         if len(nodes):
             yield Finding(kind, len(nodes), what, self.examples(nodes), advice)
 
 
 def _dangling(seen: _Seen) -> Iterator[Finding]:
-    """Nodes of which only the key is known, where most nodes are described: edges name them, no source has them."""
+    """Find nodes without data except their key that only edges name, if most nodes are described."""
     bare = seen.called_by_key.copy()
     for name in seen.columns.schema.names:
         column = seen.columns.column(name)
@@ -87,7 +86,7 @@ def _dangling(seen: _Seen) -> Iterator[Finding]:
 
 
 def _unnamed(seen: _Seen) -> Iterator[Finding]:
-    """Nodes called by their keys, in types where most have a name; and names without any letter, digit or sign."""
+    """Find nodes named by their key, in types where most have a name, and names without letters, digits or signs."""
     types = seen.kb.types
     counts = np.bincount(types, minlength=len(seen.kb.schema.node_types))
     keyed = np.bincount(types[seen.called_by_key], minlength=len(counts))
@@ -100,7 +99,7 @@ def _unnamed(seen: _Seen) -> Iterator[Finding]:
 
 
 def _duplicates(seen: _Seen) -> Iterator[Finding]:
-    """Names that several nodes of one type have, whatever the case."""
+    """Find names that several nodes of a type share, ignoring case."""
     plain = pc.utf8_lower(pc.utf8_trim_whitespace(seen.names))
     table = pa.table({"type": pa.array(seen.kb.types), "name": plain, "node": pa.array(np.arange(seen.kb.count))})
     groups = table.group_by(["type", "name"]).aggregate([("node", "count"), ("node", "min")])
@@ -113,19 +112,19 @@ def _duplicates(seen: _Seen) -> Iterator[Finding]:
     refs = seen.kb.refs(first["node_min"].to_numpy().astype(np.int32))
     counts = first["node_count"].to_pylist()
     examples = tuple(f"{ref.name!r}: {count} of type {ref.type}" for ref, count in zip(refs, counts, strict=True))
-    advice = "clew dedup shows which are the same thing, and merges them"
+    advice = "run clew dedup to find and merge nodes that are the same"
     yield Finding("duplicate name", groups.num_rows, "names that several nodes of a type have", examples, advice)
 
 
 def _isolated(seen: _Seen) -> Iterator[Finding]:
-    """Nodes and whole types without an edge, where there are edges."""
+    """Find nodes and whole types without edges, if the base has edges."""
     if not seen.kb.edge_count:
         return
     lonely = seen.degrees == 0
     totals = np.bincount(seen.kb.types, minlength=len(seen.kb.schema.node_types))
     alone = np.bincount(seen.kb.types[lonely], minlength=len(totals))
     unused = alone == totals
-    advice = "look whether the keys in the edges are written as those of the nodes"
+    advice = "check that the edges and the nodes use the same keys"
     yield from seen.found("isolated", lonely & ~unused[seen.kb.types], "nodes without an edge", advice)
     if unused.any():
         names = [seen.kb.schema.type_names[code] for code in np.flatnonzero(unused)]
@@ -134,7 +133,7 @@ def _isolated(seen: _Seen) -> Iterator[Finding]:
 
 
 def _types_disagree(seen: _Seen) -> Iterator[Finding]:
-    """Edges of a relation between types between which it hardly ever runs."""
+    """Find edges of a relation between types that it rarely connects."""
     rare: list[Relation] = []
     for name in seen.kb.schema.relation_names:
         rows = seen.kb.schema.relation_rows(name)
@@ -143,12 +142,12 @@ def _types_disagree(seen: _Seen) -> Iterator[Finding]:
     if rare:
         shown = tuple(f"{row.head} —{row.name}→ {row.tail}: {row.count:,} edges" for row in rare[: seen.most])
         what = f"edges between types that have at most {RARE:.0%} of their relation"
-        advice = "look whether their ends have the right type and the right key"
+        advice = "check the type and key of both ends"
         yield Finding("types disagree", sum(row.count for row in rare), what, shown, advice)
 
 
 def _values_disagree(seen: _Seen) -> Iterator[Finding]:
-    """Attributes that are text because of a few values that are no numbers."""
+    """Find text attributes in which nearly all values are numbers."""
     for name, kind in seen.kb.schema.attribute_types.items():
         if kind != "text":
             continue
@@ -158,14 +157,12 @@ def _values_disagree(seen: _Seen) -> Iterator[Finding]:
         if present > numbers > MOSTLY * present:
             others = column.filter(pc.and_(column.is_valid(), pc.invert(numeric)))
             shown = tuple(repr(value) for value in pc.unique(others).slice(0, seen.most).to_pylist())
-            what = f"values of {name!r} that are no numbers, unlike the others"
-            yield Finding(
-                "values disagree", len(others), what, shown, "empty or correct them, and the numbers can be compared"
-            )
+            what = f"values of {name!r} that are not numbers, unlike most"
+            yield Finding("values disagree", len(others), what, shown, "clear or correct them to compare the numbers")
 
 
 def _cycles(seen: _Seen) -> Iterator[Finding]:
-    """Nodes of a hierarchy that are above themselves."""
+    """Find nodes of a hierarchy that are their own ancestors."""
     for name in seen.kb.schema.relation_names:
         if not any(row.transitive for row in seen.kb.schema.relation_rows(name)):
             continue
@@ -180,11 +177,11 @@ def _cycles(seen: _Seen) -> Iterator[Finding]:
 
 
 def _within_cycles(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArray, IntArray]:
-    """The edges left when those at the ends of the hierarchy are taken away again and again."""
+    """Remove edges at the ends of the hierarchy repeatedly. Return the remaining edges."""
     while len(heads):
         below, above = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
         below[tails], above[heads] = True, True
-        kept = below[heads] & above[tails]  # something leads to the head, and the tail leads on
+        kept = below[heads] & above[tails]  # the head has a predecessor, and the tail a successor
         if kept.all():
             break
         heads, tails = heads[kept], tails[kept]
@@ -192,7 +189,7 @@ def _within_cycles(heads: IntArray, tails: IntArray, count: int) -> tuple[IntArr
 
 
 def _ring(heads: IntArray, tails: IntArray) -> list[int]:
-    """One cycle among edges each of which leads to another."""
+    """Return one cycle among edges that each have a successor."""
     following = dict(zip(heads[::-1].tolist(), tails[::-1].tolist(), strict=True))
     walk: dict[int, int] = {}
     node = int(heads[0])

@@ -1,8 +1,8 @@
-"""Nodes that are the same thing: likely by their names, made sure by their neighbours, values and texts.
+"""Find nodes that are the same thing by their names, neighbours, values and texts.
 
-1. Pairs of one type whose names or aliases have one form, differ by a misspelling, or whose vectors are close.
-2. What speaks for and against each pair, as a sum of log odds.
-3. Pairs that are sure enough, and the groups that they form.
+1. Collect pairs of one type whose names or aliases are equal or misspelt, or whose vectors are similar.
+2. Score the evidence for and against each pair as a sum of log odds.
+3. Select pairs above the threshold, and the groups they form.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from clew.store.open_base import OpenBase
 
 PRIOR = -3.0
 SAME_NAME, SAME_FORM, NAME_IS_ALIAS, MISSPELT, NEAR, SAME_ALIAS = 5.0, 4.0, 3.5, 2.0, 1.0, 0.0
-"""Log odds of the ways in which two nodes come to be compared; that two different names share an alias says little."""
+"""Log odds of each reason to compare two nodes. A shared alias of different names is weak evidence."""
 LARGEST_BLOCK = 20
-"""A name that more nodes share says nothing."""
+"""Maximum number of nodes that share a name. A more frequent name is not evidence."""
 SHORT, SHORT_ALIAS = 5, 1.0
-"""Aliases of so few letters are often abbreviations of several things."""
+"""Maximum length of a short alias in letters, and its log odds. Short aliases are often ambiguous abbreviations."""
 LEAST = 0.9
-"""How sure a pair must be to be shown."""
+"""Minimum probability of a pair."""
 CLOSE = 0.95
-"""The cosine from which two documents make a pair."""
+"""Minimum cosine of two documents that form a pair."""
 MOST_COMPARED = 30_000
-"""Nodes of a type up to which all documents are compared with each other."""
+"""Maximum number of nodes of a type for which all pairs of documents are compared."""
 _BLOCK = 1024
 
 Candidates = dict[tuple[int, int], Sign]
@@ -48,45 +48,43 @@ Candidates = dict[tuple[int, int], Sign]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two nodes that may be one, how likely that is, and why."""
+    """Two nodes that may be the same, the probability, and the evidence."""
 
     first: NodeRef
     second: NodeRef
     certainty: float
     evidence: tuple[str, ...]
     obstacle: str | None = None
-    """The reason why the pair must not be merged. None if it may be merged."""
+    """Reason why the pair must not be merged. None if it may be merged."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values for JSON."""
         shown = {"first": self.first.to_dict(), "second": self.second.to_dict()}
         return shown | {"certainty": self.certainty, "evidence": list(self.evidence), "obstacle": self.obstacle}
 
 
 def find_duplicates(tools: OpenBase, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
-    """Every pair of nodes of one type that is likely enough the same thing, the surest first."""
+    """Return all pairs of nodes of one type that are probably the same thing, most probable first."""
     kb = tools.local
     candidates: Candidates = {}
     for kind in kb.schema.type_names if type is None else (kb.schema.node_type(type).name,):
         candidates |= _by_meaning(tools.vectors, kb.nodes(kind).array) | _by_name(kb, kb.nodes(kind).array)
     likeness = Likeness(kb)
     signs = {pair: [why, *likeness.of(*pair)] for pair, why in candidates.items()}
-    hopeful = [
-        pair for pair, found in signs.items() if _certainty(found, NEAREST) >= least
-    ]  # texts are costly to compare
+    hopeful = [pair for pair, found in signs.items() if _certainty(found, NEAREST) >= least]  # texts are slow
     written = alike(tools, hopeful)
     pairs = []
-    for place in hopeful:
-        found = signs[place] + ([written[place]] if place in written else [])
+    for pair in hopeful:
+        found = signs[pair] + ([written[pair]] if pair in written else [])
         if (certainty := _certainty(found)) >= least:
-            first, second = kb.refs(place)
+            first, second = kb.refs(pair)
             evidence = tuple(sign.said for sign in found)
-            pairs.append(Pair(first, second, round(certainty, 4), evidence, _obstacle(kb, place)))
+            pairs.append(Pair(first, second, round(certainty, 4), evidence, _obstacle(kb, pair)))
     return sorted(pairs, key=lambda pair: (-pair.certainty, pair.first.key, pair.second.key))
 
 
 def _obstacle(kb: ArrayKnowledgeBase, pair: tuple[int, int]) -> str | None:
-    """Return why two nodes must stay apart: a merge would show each one's content to the other's groups."""
+    """Return why two nodes cannot be merged: their content would become visible to other groups."""
     first, second = (audience(groups) for groups in kb.values(NodeSet.of(pair), GROUPS))
     if first == second:
         return None
@@ -98,7 +96,7 @@ def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
 
 
 def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef, ...]]:
-    """Return the nodes that pairs without an obstacle join, the node with most edges first: the others go into it."""
+    """Return groups of nodes connected by pairs without an obstacle, starting with the node with the most edges."""
     ends = [(pair.first.id, pair.second.id) for pair in pairs if pair.obstacle is None]
     nodes = sorted({node for pair in ends for node in pair})
     number = {node: position for position, node in enumerate(nodes)}
@@ -110,7 +108,7 @@ def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef,
 
 
 def _by_name(kb: ArrayKnowledgeBase, nodes: IntArray) -> Candidates:
-    """Pairs that a name or an alias joins; of several ways the one that says most."""
+    """Return pairs that share a name or an alias, each with its strongest evidence."""
     forms: dict[str, list[tuple[int, str]]] = {}
     names, aliases = (kb.columns().column(name).take(pa.array(nodes)).to_pylist() for name in ("name", "aliases"))
     called_first = dict(zip(nodes.tolist(), names, strict=True))
@@ -138,9 +136,9 @@ def _join(
         if one == other:
             continue
         sign = _sign_of_names(ours, theirs, ours == names[one], theirs == names[other], misspelt)
-        place = (min(one, other), max(one, other))
-        if place not in found or sign.odds > found[place].odds:
-            found[place] = sign
+        pair = (min(one, other), max(one, other))
+        if pair not in found or sign.odds > found[pair].odds:
+            found[pair] = sign
 
 
 def _sign_of_names(ours: str, theirs: str, is_name: bool, is_other_name: bool, misspelt: bool) -> Sign:
@@ -156,7 +154,7 @@ def _sign_of_names(ours: str, theirs: str, is_name: bool, is_other_name: bool, m
 
 
 def _by_meaning(vectors: VectorIndex, nodes: IntArray) -> Candidates:
-    """Pairs whose documents are close, where every node has its vector already."""
+    """Return pairs with similar documents, if every node already has a vector."""
     found: Candidates = {}
     if not vectors.is_complete or len(nodes) > MOST_COMPARED:
         return found
@@ -173,21 +171,21 @@ def _by_meaning(vectors: VectorIndex, nodes: IntArray) -> Candidates:
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _EMPTY = frozenset({"the", "a", "an", "of", "and", "in", "with"})
 _ORDERED = frozenset({"to", "from", "by", "into", "over", "under", "than", "before", "after", "versus", "vs"})
-"""Words that make the order of the others matter, as a slash does: a right-to-left shunt is no left-to-right shunt."""
+"""Words after which word order matters, like a slash: a right-to-left shunt is not a left-to-right shunt."""
 _HABITS = (("ae", "e"), ("oe", "e"), ("our", "or"), ("isation", "ization"), ("ise", "ize"))
 WINDOW = 4
-"""How far apart two names may stand in an alphabetical list to be compared letter by letter."""
+"""Maximum distance of two names in alphabetical order to be compared letter by letter."""
 LONG_ENOUGH = 6
-"""Words of fewer letters are others when a letter differs."""
+"""Minimum length of a misspelt word, in letters. Shorter words that differ are different words."""
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The words of a name in lower case; accents' encoding and punctuation do not matter."""
+    """Return the words of a name in lower case, without punctuation and with normalised accents."""
     return tuple(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 
 def form(name: str) -> str:
-    """What names share that are the same but for order, plural, small words and British or American spelling."""
+    """Return a form that ignores word order, plural, small words and British or American spelling."""
     found = words(name)
     folded = [_folded(word) for word in found if word not in _EMPTY or len(found) == 1]
     return " ".join(folded if "/" in name or _ORDERED & set(found) else sorted(folded))
@@ -200,9 +198,9 @@ def _folded(word: str) -> str:
 
 
 def misspelt(first: str, second: str) -> bool:
-    """Whether two forms differ in one long word, by a letter that is missing inside it: `Alzheimer` and `Alzeimer`.
+    """Return whether two forms differ in one long word, by a letter missing inside it: `Alzheimer` and `Alzeimer`.
 
-    Another letter instead, one at an end, or a short word tell things apart more often: `intra` and `infra`, `type 1`
+    A different letter, a letter at an end or a short word often distinguishes things: `intra` and `infra`, `type 1`
     and `type 2`.
     """
     ours, theirs = first.split(), second.split()
@@ -216,10 +214,10 @@ def misspelt(first: str, second: str) -> bool:
 
 
 def close_forms(forms: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of forms that may be one misspelt, found among neighbours in alphabetical order from either end."""
+    """Return pairs of forms that may be misspelt, among neighbours in alphabetical order from either end."""
     found = set()
     for ordered in (sorted(forms), sorted(forms, key=lambda form: form[::-1])):
-        for place in range(len(ordered)):
-            near = ordered[place : place + WINDOW]
+        for index in range(len(ordered)):
+            near = ordered[index : index + WINDOW]
             found |= {tuple(sorted(pair)) for pair in combinations(near, 2) if misspelt(*pair)}
     return sorted((first, second) for first, second in found)

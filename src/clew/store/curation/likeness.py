@@ -1,4 +1,4 @@
-"""What speaks for and against two nodes being one thing, beside their names: neighbours, values, documents."""
+"""Evidence that two nodes are the same thing, in addition to names: neighbours, values, documents."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase
 
 SHARED, NOTHING_SHARED, FEWEST = 4.0, -4.0, 2
-"""Log odds of neighbours that are all shared, and of none where both have more than a few."""
+"""Log odds if all neighbours are shared, if none is shared, and the minimum number of neighbours for the latter."""
 JOINED = -4.0
-"""Log odds of an edge between the two: what is below, beside or after something is something else."""
+"""Log odds of an edge between the two nodes, since related things are different things."""
 SAME_AS = ("same", "equivalent", "exact match", "alias")
-"""Words of relations that say that two things are one."""
+"""Words in relations that state that two things are the same."""
 SAME_SOURCE = -2.0
-"""Log odds of keys of one source among several, such as OMIM:1 and OMIM:2: few sources list a thing twice."""
+"""Log odds of two keys from one of several sources, such as OMIM:1 and OMIM:2. Sources rarely list a thing twice."""
 SAME_VALUE, OTHER_VALUE, MOST_SAME = 0.5, -1.5, 1.5
 CATEGORY = 0.5
-"""Attributes with more distinct values than this share of their nodes describe or identify, and are not compared."""
+"""Maximum share of distinct values of a compared attribute. Other attributes describe or identify a node."""
 ALIKE, USUAL = 6.0, 0.85
-"""Log odds of a cosine of 1 above or below the usual one of two documents that share a name."""
+"""Log odds per cosine above or below the usual cosine of two documents that share a name."""
 FARTHEST, NEAREST = -1.5, 1.0
 SHOWN = 3
 
@@ -35,7 +35,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sign:
-    """One thing that speaks for two nodes being one, or against it: its log odds, and in words."""
+    """One piece of evidence for or against two nodes being the same: its log odds and its text."""
 
     odds: float
     said: str
@@ -52,7 +52,7 @@ class Likeness:
         self._sources = cache(self._sources_of)
 
     def of(self, first: int, second: int) -> Iterator[Sign]:
-        """Everything there is to say about a pair."""
+        """Yield all evidence about a pair."""
         for sign in (self._edge(first, second), self._neighbours(first, second), self._keys(first, second)):
             if sign is not None:
                 yield sign
@@ -79,7 +79,7 @@ class Likeness:
         return Sign(odds, f"an edge joins them ({', '.join(names)})")
 
     def _neighbours(self, first: int, second: int) -> Sign | None:
-        """Shared neighbours, rare ones counting more: that two people live in one country says little."""
+        """Score shared neighbours by rarity. For example, a shared country is weak evidence."""
         ours, theirs = (
             {link for link in self.links(node) if link[1] not in (first, second)} for node in (first, second)
         )
@@ -104,7 +104,7 @@ class Likeness:
         return Sign(SAME_SOURCE, f"both keys are of {source}")
 
     def _sources_of(self, kind: str) -> set[str]:
-        """What the keys of a type begin with; one thing where some have no such beginning."""
+        """Return the key prefixes of a type. Empty if some keys have no prefix."""
         keys = self.kb.columns().column("key").take(pa.array(self.kb.nodes(kind).array)).to_pylist()
         return {key.partition(":")[0] for key in keys} if all(":" in key for key in keys) else set()
 
@@ -133,9 +133,9 @@ class Likeness:
 
 
 def alike(tools: OpenBase, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Sign]:
-    """How close what is written about the two of each pair is, where something is written about both.
+    """Score the similarity of the texts of each pair, if both nodes have a text.
 
-    Kept vectors are used where every node has one, and others are not kept: looking for duplicates writes nothing.
+    Use stored vectors if every node has one. Otherwise compute vectors without storing them.
     """
     kb = tools.local
     both = [pair for pair in pairs if all(kb.node(node).text for node in pair)]
@@ -146,8 +146,8 @@ def alike(tools: OpenBase, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, 
         vectors = tools.vectors.vectors(np.array(nodes, dtype=np.int32))
     else:
         vectors = tools.embedder.embed([kb.text(node) for node in nodes], role="document")
-    place = {node: row for row, node in enumerate(nodes)}
-    cosines = {pair: float(vectors[place[pair[0]]] @ vectors[place[pair[1]]]) for pair in both}
+    row = {node: index for index, node in enumerate(nodes)}
+    cosines = {pair: float(vectors[row[pair[0]]] @ vectors[row[pair[1]]]) for pair in both}
     return {
         pair: Sign(min(NEAREST, max(FARTHEST, ALIKE * (cosine - USUAL))), f"documents alike: {cosine:.2f}")
         for pair, cosine in cosines.items()

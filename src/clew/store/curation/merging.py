@@ -1,7 +1,7 @@
-"""Several nodes of a base made one: names and edges united, and a way back.
+"""Merge several nodes of a base into one, with undo.
 
-The node that is kept has its key, its name and its values; the others give it their names as aliases, what is written
-about them, the values it lacks, and their edges. Their keys are kept in the attribute `merged_keys`.
+The first node keeps its key, name and values. The other nodes add their names as aliases, their texts, missing values
+and their edges. Their keys are stored in the attribute `merged_keys`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Row = dict[str, Any]
 
 
 def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambda _: None) -> BuildReport:
-    """Make each group its first node; the base as it was is kept for `clew dedup KB --undo`.
+    """Merge each group into its first node. `clew dedup KB --undo` restores the base.
 
-    Raise InputError if the nodes of a group are not for the same readers.
+    Raise InputError if the nodes of a group have different visibility.
     """
     with locked(folder):
         old = ArrayKnowledgeBase.open(folder)
         for node in (node for group in groups for node in group):
-            old.find(node.key)  # somebody else may have changed the base since
+            old.find(node.key)  # another process may have changed the base
         edits = SchemaEdits.from_json(old.manifest.facts["edits"])
         tables = merged(old.to_tables(), [[node.key for node in group] for group in groups])
         gone = sum(len(group) - 1 for group in groups)
@@ -51,7 +51,7 @@ def merge(folder: Path, groups: Sequence[Sequence[NodeRef]], *, say: Say = lambd
 
 
 def merged(tables: Tables, groups: Sequence[Sequence[str]]) -> Tables:
-    """The tables of a base in which the keys of each group are the first one."""
+    """Return tables in which the keys of each group are replaced by the first key."""
     leaders = {key: group[0] for group in groups for key in group}
     (nodes,), (edges,) = tables.nodes, tables.edges
     return replace(tables, nodes=(_merged_nodes(nodes, leaders),), edges=(_merged_edges(edges, leaders),))
@@ -76,22 +76,22 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
 
 
 def _united(group: Sequence[Row]) -> Row:
-    """The first row with what the others add."""
+    """Return the first row with missing data from the other rows."""
     first, *others = group
     for other in others:
         if audience(first.get(GROUPS)) != audience(other.get(GROUPS)):
-            raise InputError(f"{first['key']!r} and {other['key']!r} are for different groups: they cannot be merged")
-    row = {name: next((one[name] for one in group if one[name] not in (None, "", [])), None) for name in first}
-    names = dict.fromkeys(name for one in group for name in (one["name"], *(one["aliases"] or ())))
+            raise InputError(f"{first['key']!r} and {other['key']!r} are for different groups and cannot be merged")
+    row = {name: next((member[name] for member in group if member[name] not in (None, "", [])), None) for name in first}
+    names = dict.fromkeys(name for member in group for name in (member["name"], *(member["aliases"] or ())))
     row["aliases"] = [name for name in names if name != first["name"]]
-    row["text"] = "\n\n".join(dict.fromkeys(one["text"] for one in group if one["text"]))
+    row["text"] = "\n\n".join(dict.fromkeys(member["text"] for member in group if member["text"]))
     row |= {name: first[name] for name in ("key", "type", "name")}
-    earlier = [key for one in group for key in one.get(MERGED) or ()]
-    return row | {MERGED: [*earlier, *(one["key"] for one in others)]}
+    earlier = [key for member in group for key in member.get(MERGED) or ()]
+    return row | {MERGED: [*earlier, *(other["key"] for other in others)]}
 
 
 def _merged_edges(piece: Piece, leaders: Mapping[str, str]) -> Piece:
-    """Edges between what is one now are gone, and those that became the same are one."""
+    """Replace the merged keys, and remove loops and duplicates that result."""
     table = piece.table
     marks = []
     for end in ("head", "tail"):
@@ -108,7 +108,7 @@ def _merged_edges(piece: Piece, leaders: Mapping[str, str]) -> Piece:
 
 
 def undo(folder: Path) -> str:
-    """Restore the base as it was before the last merge. Return what is undone."""
+    """Restore the base before the last merge. Return a description of that merge."""
     read_manifest(folder)
     with locked(folder):
         _adopt_older_merge(folder)
@@ -119,11 +119,11 @@ def undo(folder: Path) -> str:
 
 
 OLDER_UNDO = ".clew-undo"
-"""Folder in which merges of earlier versions stored the state before them."""
+"""Folder in which earlier versions stored the state before a merge."""
 
 
 def _adopt_older_merge(folder: Path) -> None:
-    """Store the state before a merge of an earlier version as merges do now, if that merge was the last change."""
+    """Convert the undo state of an earlier version, if its merge was the last change."""
     older, manifest = folder / OLDER_UNDO, read_manifest(folder)
     stored = older / "kept"
     refuse_link(older, stored, older / "change.json")

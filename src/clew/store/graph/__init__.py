@@ -1,1 +1,1 @@
-"""The knowledge base: protocol and schema, arrays on disk, import, rendering, paths, SPARQL endpoints."""
+"""Knowledge base protocol and schema, arrays on disk, import, rendering and paths."""

@@ -1,4 +1,4 @@
-"""The embedded knowledge base: arrays on disk, memory-mapped, shared by all processes that open them."""
+"""Embedded knowledge base: memory-mapped arrays on disk, shared by all processes."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from clew.store.graph.storage import Held, open_generation
 from clew.store.graph.tables import GROUPS, HIDDEN, Piece, Tables
 
 FEW = 20
-"""Up to so many nodes are read one by one."""
+"""Maximum number of nodes to read one by one."""
 BITMAP_FRACTION = 32
-"""Above one value per this many nodes a bitmap is faster than sorting."""
+"""Minimum share of nodes, as 1 / n, from which a bitmap is faster than sorting."""
 
 
 class ArrayKnowledgeBase(StoredKnowledgeBase):
     """A knowledge base opened from its folder."""
 
     def __init__(self, folder: Path, manifest: Manifest, generation: Path, held: Held | None = None) -> None:
-        """Use `ArrayKnowledgeBase.open`."""
+        """Initialise from an opened generation. Use `ArrayKnowledgeBase.open` instead."""
         self._held = held
         self.folder = folder
         self.manifest = manifest
@@ -41,23 +41,23 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         self.types: IntArray = map_array(generation / "types.npy")
         self._nodes = _open_batch(generation / "nodes.arrow")
         if self._nodes.num_rows != self.count or len(self.types) != self.count:
-            raise CorruptError(f"{generation} does not hold the {self.count} nodes of its manifest: build it again")
+            raise CorruptError(f"{generation} does not contain the {self.count} nodes of its manifest: build it again")
         self._keys, self._names = self._nodes.column("key"), self._nodes.column("name")
 
     @classmethod
     def open(cls, folder: str | Path, *, whole: bool = True) -> ArrayKnowledgeBase:
-        """Map the current generation; where it need not be `whole`, cut files are refused when they are used."""
+        """Map the current generation. Without `whole`, truncated files are detected when they are used."""
         manifest, generation, held = open_generation(Path(folder), whole=whole)
         return cls(Path(folder), manifest, generation, held)
 
     def release(self) -> None:
-        """Let a writer remove this generation; what is open already can still be used."""
+        """Let a writer remove this generation. Open files stay usable."""
         if self._held is not None:
             self._held.close()
 
     @classmethod
     def staged(cls, stage: Path, facts: Mapping[str, Any], folder: Path | None = None) -> ArrayKnowledgeBase:
-        """Open a graph that has been written but not committed: to build indexes, or vectors in the base's `folder`."""
+        """Open a graph that is not committed yet, to build indexes, or vectors in the base's `folder`."""
         return cls(folder or stage, Manifest("staged", "", {}, dict(facts)), stage)
 
     def __repr__(self) -> str:
@@ -65,7 +65,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     @property
     def identity(self) -> str:
-        """The name of its generation, which comes from its content."""
+        """The name of its generation, which is derived from its content."""
         return self.generation.name
 
     @cached_property
@@ -81,7 +81,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     # Nodes
 
     def node(self, node: int) -> Node:
-        """Everything stored about one node."""
+        """Return everything stored about a node."""
         self._check(node)
         row = {name: self._nodes.column(name)[node].as_py() for name in self._nodes.schema.names}
         key, name, aliases, text = (row.pop(part) for part in ("key", "name", "aliases", "text"))
@@ -89,14 +89,14 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return Node(node, key, self.type_of(node), name, tuple(aliases or ()), text, attributes)
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
-        if len(nodes) > FEW:  # one pass over a column costs less than a scalar each
-            places, kinds = _positions(nodes), self.schema.type_names
-            keys, names = self._keys.take(places).to_pylist(), self._names.take(places).to_pylist()
+        """Return key, name and type of nodes, in the given order."""
+        if len(nodes) > FEW:  # one pass over a column is faster than single values
+            rows, kinds = _positions(nodes), self.schema.type_names
+            keys, names = self._keys.take(rows).to_pylist(), self._names.take(rows).to_pylist()
             codes = self.types[np.asarray(nodes)].tolist()
             return [
                 NodeRef(node, key, name, kinds[code])
-                for node, key, name, code in zip(places.to_pylist(), keys, names, codes, strict=True)
+                for node, key, name, code in zip(rows.to_pylist(), keys, names, codes, strict=True)
             ]
         return [
             NodeRef(node, self._keys[node].as_py(), self._names[node].as_py(), self.type_of(node))
@@ -104,45 +104,45 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         ]
 
     def find(self, key: str) -> int:
-        """The id of the node with this key: ids follow the order of the keys."""
+        """Return the id of the node with this key by binary search, since ids follow the order of the keys."""
         wanted = key.encode("utf-8", "surrogatepass")
-        place = bisect_left(range(self.count), wanted, key=lambda node: self._keys[node].as_buffer().to_pybytes())
-        if place == self.count or self._keys[place].as_py() != key:
-            raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
-        return place
+        node = bisect_left(range(self.count), wanted, key=lambda node: self._keys[node].as_buffer().to_pybytes())
+        if node == self.count or self._keys[node].as_py() != key:
+            raise NotFoundError(f"no node has the key {key!r}: search for names with `clew find`")
+        return node
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """An attribute of many nodes, None where a node has none."""
+        """Return an attribute of nodes, with None for nodes without it."""
         if attribute not in self._nodes.schema.names:
             return [None] * len(nodes)
         return list(self._nodes.column(attribute).take(_positions(nodes)).to_pylist())
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many nodes, or their `name`, `key` or `type`, as an Arrow array where it is a column."""
+        """Return an attribute of nodes, or their `name`, `key` or `type`. Columns are returned as Arrow arrays."""
         if attribute == "type" or attribute not in self._nodes.schema.names:
             return super().raw_values(nodes, attribute)
         return self._nodes.column(attribute).take(_positions(nodes))
 
     def distinct(self, attribute: str) -> Sequence[Any]:
-        """Every value of an attribute once, in no order; lists of values are opened."""
+        """Return every distinct value of an attribute, unordered. Lists are flattened."""
         column = self._nodes.column(attribute)
         if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
             column = pc.list_flatten(column)
         return list(pc.unique(column).to_pylist())
 
     def written_share(self, type: str | None = None) -> float:
-        """The share of the nodes of a type, or of all, about which something is written."""
+        """Return the share of nodes with text, of one type or of all nodes."""
         lengths = pc.binary_length(self._nodes.column("text")).take(_positions(self.nodes(type)))
-        is_written = pc.cast(lengths, pa.bool_())  # to compare with a plain 0 would import pandas where it is installed
+        is_written = pc.cast(lengths, pa.bool_())  # comparing with 0 would import pandas
         return float(pc.mean(is_written).as_py() or 0.0)
 
     def named_like(self, pattern: str) -> NodeSet:
-        """The nodes whose whole name matches a regular expression."""
+        """Return the nodes whose whole name matches a regular expression."""
         matches = pc.match_substring_regex(self._names, f"^(?:{pattern})$")
         return NodeSet.of(np.flatnonzero(matches.to_numpy(zero_copy_only=False)))
 
     def neighbour_names(self, first: int, last: int, most: int) -> pa.Array:
-        """For each node of a range the names of its neighbours in lines, up to `most` by a relation and direction."""
+        """Return the neighbours' names of each node in a range as lines, up to `most` per relation and direction."""
         line = pa.scalar(SEPARATOR, pa.large_string())
         parts = []
         for side in (self.outward, self.inward):
@@ -156,11 +156,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return pc.binary_join_element_wise(*parts, line)
 
     def columns(self) -> pa.RecordBatch:
-        """The stored columns of all nodes, mapped."""
+        """Return the mapped columns of all nodes."""
         return self._nodes
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together."""
+        """Return the number of edges of each node in both directions."""
         total = np.zeros(len(nodes), dtype=np.int64)
         for side in (self.outward, self.inward):
             total += side.group_start[side.node_groups[nodes + 1]] - side.group_start[side.node_groups[nodes]]
@@ -169,21 +169,21 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     # Edges
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away."""
+        """Return the nodes one edge away."""
         code = None if relation is None else self._code(relation)
         sides = [self.outward] if direction != "in" else []
         sides += [self.inward] if direction != "out" else []
         if len(nodes) == 1 and code is not None and len(sides) == 1:
-            return NodeSet(distinct(sides[0].of(int(nodes.array[0]), code)))  # sorted as it lies
+            return NodeSet(distinct(sides[0].of(int(nodes.array[0]), code)))  # already sorted
         reached = [self._targets(side, nodes, code) for side in sides]
         return self._as_set(reached[0] if len(reached) == 1 else np.concatenate(reached))
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
+        """Count the outgoing and incoming relations of these nodes, in schema order."""
         out, into = self.outward.relation_counts(nodes), self.inward.relation_counts(nodes)
         names = self.schema.relation_names
         uses = []
-        for code in np.flatnonzero(out + into).tolist():  # few of the many a schema may have
+        for code in np.flatnonzero(out + into).tolist():  # few of the many relations of a schema
             if out[code]:
                 uses.append(RelationUse(names[code], "out", int(out[code])))
             if into[code]:
@@ -200,7 +200,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return Edges(near, codes, far) if side == "out" else Edges(far, codes, near)
 
     def triples(self, node: int) -> list[Triple]:
-        """Every edge of one node with its attributes, outgoing first."""
+        """Return every edge of a node with its attributes, outgoing edges first."""
         self._check(node)
         names = self.schema.relation_names
         found = []
@@ -219,15 +219,15 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return found
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
-        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
         code = self._code(relation)
         first, last = self.outward.slice_of(head, code)
-        own = self.outward.targets[first:last]
-        left, right = (int(own.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
-        return [self._attributes(first + place) for place in range(left, right)]
+        targets = self.outward.targets[first:last]
+        left, right = (int(targets.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
+        return [self._attributes(first + index) for index in range(left, right)]
 
     def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
+        """Return an attribute of edges, with None for edges without it. `numbers` counts parallel edges from 0."""
         columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return [None] * len(edges)
@@ -235,7 +235,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return columns.column(attribute).take(_int64(places))
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
-        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
         columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return np.full(len(edges), np.nan)
@@ -244,7 +244,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return np.asarray(columns.column(attribute).take(places).to_numpy(zero_copy_only=False), dtype=np.float64)
 
     def to_tables(self) -> Tables:
-        """The sources this base could be built from again."""
+        """Return sources from which this base could be built again."""
         nodes = pa.Table.from_batches([self._nodes])
         type_names = pa.array(self.schema.type_names, pa.large_string())
         nodes = nodes.append_column(
@@ -268,7 +268,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return Tables((Piece(nodes, source),), (Piece(table, source),), notes=self.notes, visibility=self.visibility)
 
     def inconsistencies(self) -> list[str]:
-        """What does not fit together although every checksum holds: wrong lengths, ids out of range, unsorted edges."""
+        """Return inconsistencies despite valid checksums: wrong lengths, ids out of range, unsorted edges."""
         problems = []
         if not 0 <= int(self.types.min(initial=0)) <= int(self.types.max(initial=0)) < len(self.schema.node_types):
             problems.append("types.npy: a node has a type that does not exist")
@@ -276,7 +276,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             if self.edge_count and not 0 <= int(side.targets.min()) <= int(side.targets.max()) < self.count:
                 problems.append(f"graph/{name}: an edge leads to a node that does not exist")
             elif np.any(np.diff(side.group_start) < 0) or np.any(np.diff(side.node_groups) < 0):
-                problems.append(f"graph/{name}: the edges of a node do not lie together")
+                problems.append(f"graph/{name}: the edges of a node are not contiguous")
         if self.edge_columns is not None and self.edge_columns.num_rows != self.edge_count:
             problems.append(f"edges.arrow: {self.edge_columns.num_rows} rows for {self.edge_count} edges")
         return problems
@@ -286,7 +286,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
     def _adjacency(self, side: str) -> Adjacency:
         opened = Adjacency.open(self.generation / "graph", side)
         if len(opened.node_groups) != self.count + 1 or len(opened.targets) != self.edge_count:
-            raise CorruptError(f"{self.generation}/graph/{side}_* do not fit their manifest: build the base again")
+            raise CorruptError(f"{self.generation}/graph/{side}_* do not match their manifest: build the base again")
         return opened
 
     @cached_property
@@ -295,7 +295,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     @cached_property
     def edge_columns(self) -> pa.RecordBatch | None:
-        """The attributes of all edges in outward order; None where edges have none."""
+        """Attributes of all edges in outward order. None if edges have no attributes."""
         file = self.generation / "edges.arrow"
         return _open_batch(file) if file.exists() else None
 
@@ -321,18 +321,18 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             return EMPTY
         if len(values) * BITMAP_FRACTION > self.count:
             marks = np.zeros(self.count, dtype=np.bool_)
-            marks[values.astype(np.intp)] = True  # numpy scatters by its own index type three times as fast
+            marks[values.astype(np.intp)] = True  # numpy scatters three times as fast by its own index type
             return NodeSet(np.flatnonzero(marks).astype(np.int32))
         return NodeSet(distinct(np.sort(values)))
 
 
 def _int64(numbers: Sequence[int] | NDArray[np.int64]) -> pa.Array:
-    """Numbers as Arrow holds them; `pa.array` would import pandas where it is installed."""
+    """Convert numbers to an Arrow array. `pa.array` would import pandas."""
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(np.array(numbers, dtype=np.int64))])
 
 
 def _positions(nodes: NodeSet | Sequence[int] | IntArray) -> pa.Array:
-    """Nodes as positions; `pa.array` would import pandas where it is installed."""
+    """Convert nodes to an Arrow array of indexes. `pa.array` would import pandas."""
     ids = np.ascontiguousarray(nodes.array if isinstance(nodes, NodeSet) else nodes, dtype=np.int32)
     return pa.Array.from_buffers(pa.int32(), len(ids), [None, pa.py_buffer(ids)])
 
@@ -341,7 +341,7 @@ def _open_batch(file: Path) -> pa.RecordBatch:
     check_sealed(file)
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(file))).get_batch(0)
-        batch.validate(full=True)  # offsets that lead out of the file would end the process
+        batch.validate(full=True)  # invalid offsets would crash the process
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptError(f"{file} is damaged ({error}): build the knowledge base again") from error
     return batch

@@ -1,4 +1,4 @@
-"""From source tables to the files of a generation: canonical order in, the same bytes out."""
+"""Write source tables as the files of a generation, in canonical order, so that equal sources give equal bytes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ BLOCK = 1_000_000
 
 
 def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
-    """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy; ids follow the order of the keys."""
+    """Write nodes.arrow, edges.arrow, types.npy and graph/*.npy. Ids follow the order of the keys."""
     for skipped in tables.skipped:
         problems.add(skipped.message, skipped.file, skipped.line)
     nodes = node_table(tables, problems)
     if not nodes.num_rows:
         files = ", ".join(piece.file for piece in (*tables.nodes, *tables.edges)) or "no file"
-        raise SourceError("the sources hold no node: give at least one row", file=files)
+        raise SourceError("the sources contain no node: give at least one row", file=files)
     type_names = tuple(sorted(pc.unique(nodes["type"]).to_pylist()))
     types = pc.index_in(nodes["type"], value_set=pa.array(type_names, pa.large_string())).to_numpy().astype(np.int32)
     edges = edge_columns(tables.edges, nodes["key"].combine_chunks(), problems)
@@ -56,11 +56,11 @@ def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:
 def sorted_edges(
     sources: IntArray, relations: IntArray, targets: IntArray, nodes: int, kinds: int
 ) -> tuple[LongArray, IntArray]:
-    """Edges by (source, relation, target): source * kinds + relation of each, and its target."""
+    """Sort edges by (source, relation, target). Return source * kinds + relation of each edge, and its target."""
     groups = sources.astype(np.int64)
     groups *= max(kinds, 1)
     groups += relations
-    if nodes * max(kinds, 1) * nodes >= 2**63:  # too wide for one integer a row
+    if nodes * max(kinds, 1) * nodes >= 2**63:  # too wide for one integer per row
         order = np.lexsort((targets, groups))
         return groups[order], targets[order]
     groups *= nodes
@@ -73,7 +73,7 @@ def sorted_edges(
 
 
 def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], edges: EdgeColumns) -> Schema:
-    """Node types with counts and attributes, relations with head type, tail type and count."""
+    """Infer node types with counts and attributes, and relations with head type, tail type and count."""
     counts = np.bincount(types, minlength=len(type_names))
     attributes = [name for name in nodes.column_names if name not in (*NODE_COLUMNS, *HIDDEN)]
     owners: dict[str, set[int]] = {}
@@ -99,7 +99,7 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
 
 
 def _trees(edges: EdgeColumns) -> frozenset[str]:
-    """The relations by which no node has two parents, whichever end the parent is."""
+    """Return the relations by which no node has two parents, in either direction."""
     found = set()
     for code, name in enumerate(edges.relation_names):
         if may_be_parent(name):
@@ -111,7 +111,7 @@ def _trees(edges: EdgeColumns) -> frozenset[str]:
 
 
 def _signatures(edges: EdgeColumns, types: IntArray, wide: int) -> Counter[int]:
-    """How many edges each (relation, head type, tail type) has, block by block so that no large copy is made."""
+    """Count the edges of each (relation, head type, tail type), block by block to save memory."""
     tally: Counter[int] = Counter()
     for start in range(0, len(edges.heads), BLOCK):
         block = slice(start, start + BLOCK)
@@ -129,7 +129,7 @@ _DAY_OR_LESS = f"{_DAY}|^{_MONTH}$|^[0-9]{{4}}$"
 
 
 def _are_days(column: pa.ChunkedArray) -> bool:
-    """Whether texts are days of which only the month or the year of some is known: they stay as they are written."""
+    """Return whether texts are dates, some of them only a month or a year."""
     if not pa.types.is_large_string(column.type):
         return False
     are_dates, are_days = (pc.match_substring_regex(column, pattern) for pattern in (_DAY_OR_LESS, _DAY))
@@ -137,7 +137,7 @@ def _are_days(column: pa.ChunkedArray) -> bool:
 
 
 def kind_of(arrow_type: pa.DataType) -> str:
-    """The kind of an attribute in the words of the schema."""
+    """Return the schema's name for a type of attribute."""
     if pa.types.is_integer(arrow_type):
         return "integer"
     if pa.types.is_boolean(arrow_type):
@@ -151,7 +151,7 @@ def kind_of(arrow_type: pa.DataType) -> str:
 
 
 def _canonical(edges: EdgeColumns) -> EdgeColumns:
-    """Edges with attributes in one order, whatever the order of the sources: parallel ones by their attributes."""
+    """Sort edges with attributes canonically. Parallel edges are sorted by attributes."""
     by = {"head": edges.heads, "relation": edges.relations, "tail": edges.tails}
     keys = pa.table(by)
     for name in edges.attributes.column_names:
@@ -171,7 +171,7 @@ def _canonical(edges: EdgeColumns) -> EdgeColumns:
 
 
 def _write_table(table: pa.Table, file: Path) -> None:
-    """One uncompressed record batch, so that any row can be read from the mapped file."""
+    """Write one uncompressed record batch, so that any row can be read from the mapped file."""
     whole = table.combine_chunks()
     columns = [column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in whole.columns]
     batch = pa.record_batch(columns, names=whole.column_names)
@@ -180,12 +180,12 @@ def _write_table(table: pa.Table, file: Path) -> None:
 
 
 MOST_DENSE = 4
-"""Integer keys are looked up in a plain array while it is at most this many times as long as the nodes are many."""
+"""Maximum length of a lookup array for integer keys, as a multiple of the number of nodes."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeColumns:
-    """Every edge of the sources in their order; `attributes` has no columns where edges carry nothing."""
+    """Every edge in source order. `attributes` has no columns if edges have no attributes."""
 
     heads: IntArray
     relations: IntArray
@@ -195,13 +195,13 @@ class EdgeColumns:
 
 
 class KeyMap:
-    """User keys → node ids, for a whole column at a time."""
+    """Maps user keys to node ids, for whole columns."""
 
     def __init__(self, sorted_keys: pa.Array) -> None:
         self._keys = sorted_keys
 
     def ids(self, column: pa.ChunkedArray) -> IntArray:
-        """The id of each key, -1 where no node has it."""
+        """Return the id of each key, or -1 for unknown keys."""
         if pa.types.is_integer(column.type) and (dense := self._dense) is not None:
             return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
         found = pc.index_in(column.cast(STRING), value_set=self._keys)
@@ -209,7 +209,7 @@ class KeyMap:
 
     @cached_property
     def _dense(self) -> IntArray | None:
-        """Small non-negative integer keys as an array from key to id; None where the keys are not of that kind."""
+        """Array from small non-negative integer keys to ids. None if the keys are not such integers."""
         if not pc.all(pc.match_substring_regex(self._keys, r"^(0|[1-9][0-9]{0,9})$")).as_py():
             return None
         keys = self._keys.cast(pa.int64()).to_numpy()
@@ -228,7 +228,7 @@ def _looked_up(keys: NDArray[np.integer[Any]], dense: IntArray) -> IntArray:
 
 
 def edge_columns(pieces: tuple[Piece, ...], keys: pa.Array, problems: Problems) -> EdgeColumns:
-    """Look up both ends of every edge; an edge to an unknown node is a problem."""
+    """Look up both ends of every edge. Report edges to unknown nodes as problems."""
     for piece in pieces:
         require(piece, EDGE_COLUMNS)
     names = relation_names(pieces)
@@ -247,14 +247,14 @@ def edge_columns(pieces: tuple[Piece, ...], keys: pa.Array, problems: Problems) 
         _joined([getattr(part, side) for part in parts]) for side in ("heads", "relations", "tails")
     )
     used = np.bincount(relations, minlength=len(names)) > 0
-    if not used.all():  # a relation whose every edge was skipped has no code
+    if not used.all():  # drop relations whose edges were all skipped
         relations = (np.cumsum(used) - 1)[relations].astype(np.int32)
         names = tuple(name for name, is_used in zip(names, used.tolist(), strict=True) if is_used)
     return EdgeColumns(heads, relations, tails, names, attributes)
 
 
 def relation_names(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
-    """Every relation in alphabetical order; the position is its code."""
+    """Return all relations in alphabetical order. The index of a relation is its code."""
     found: set[str] = set()
     for piece in pieces:
         found |= set(pc.unique(piece.table["relation"]).cast(STRING).to_pylist())
@@ -278,7 +278,7 @@ def _one_piece(piece: Piece, key_map: KeyMap, names: tuple[str, ...], problems: 
 
 
 def _relation_codes(column: pa.ChunkedArray, names: pa.Array) -> IntArray:
-    """The position of each relation among the names; a dictionary is looked up once a chunk, not once a row."""
+    """Return the index of each relation in `names`. Dictionaries are looked up once per chunk."""
     if not pa.types.is_dictionary(column.type):
         return np.asarray(pc.index_in(column.cast(STRING), value_set=names).to_numpy(), dtype=np.int32)
     parts = []

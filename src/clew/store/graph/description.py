@@ -1,4 +1,4 @@
-"""What is in a knowledge base, as plain values: for `clew info`, `clew show` and the web."""
+"""Content of a knowledge base as plain values, for `clew info`, `clew show` and the web."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.store.graph.protocol import KnowledgeBase
 
 
 def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:
-    """Counts, schema, degrees, bytes on disk and where the data came from."""
+    """Return counts, schema, degrees, size on disk and source notes."""
     return {
         "nodes": kb.count,
         "edges": kb.edge_count,
@@ -29,7 +29,7 @@ def describe(kb: ArrayKnowledgeBase) -> dict[str, Any]:
 
 
 def described_schema(schema: Schema) -> dict[str, Any]:
-    """Types, relations and attributes."""
+    """Return types, relations and attributes."""
     return {
         "node_types": [asdict(node_type) for node_type in schema.node_types],
         "relations": [asdict(relation) for relation in schema.relations],
@@ -39,20 +39,20 @@ def described_schema(schema: Schema) -> dict[str, Any]:
 
 
 def node_page(kb: KnowledgeBase, node: int, most: int = 10) -> dict[str, Any]:
-    """One node with its document and, by relation and direction, its first neighbours."""
+    """Return a node with its document, and its first neighbours by relation and direction."""
     content = kb.node(node)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     counts: dict[tuple[str, str], int] = {}
     for triple in kb.triples(node):
         direction, other = ("out", triple.tail) if triple.head == node else ("in", triple.head)
-        place = (triple.relation, direction)
-        counts[place] = counts.get(place, 0) + 1
-        if counts[place] <= most:
+        group = (triple.relation, direction)
+        counts[group] = counts.get(group, 0) + 1
+        if counts[group] <= most:
             (ref,) = kb.refs([other])
-            shown: dict[str, Any] = {"key": ref.key, "name": ref.name, "type": ref.type}
+            entry: dict[str, Any] = {"key": ref.key, "name": ref.name, "type": ref.type}
             if triple.attributes:
-                shown["attributes"] = dict(triple.attributes)
-            groups.setdefault(place, []).append(shown)
+                entry["attributes"] = dict(triple.attributes)
+            groups.setdefault(group, []).append(entry)
     return {
         "key": content.key,
         "name": content.name,

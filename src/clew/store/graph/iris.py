@@ -1,4 +1,4 @@
-"""How nodes, relations, types and attributes are named in RDF; keys that are IRIs already stay as they are."""
+"""RDF names of nodes, relations, types and attributes. Keys that are IRIs stay unchanged."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 EDGE_HEAD, EDGE_RELATION, EDGE_TAIL = (f"{PREFIX}edge:{part}" for part in ("head", "relation", "tail"))
-"""Statements about an edge that is a node of its own, so that it can have attributes."""
+"""Predicates of an edge that is represented as a node, so that it can have attributes."""
 
 
 def node_iri(key: str) -> str:
-    """The IRI of a node."""
+    """Return the IRI of a node."""
     return key if "://" in key and not set(key) & set(' <>"{}|\\^`') else f"{PREFIX}node:{quote(key, safe=':')}"
 
 
 def relation_iri(name: str) -> str:
-    """The IRI of a relation."""
+    """Return the IRI of a relation."""
     return f"{PREFIX}relation:{quote(name, safe='')}"
 
 
 def type_iri(name: str) -> str:
-    """The IRI of a node type."""
+    """Return the IRI of a node type."""
     return f"{PREFIX}type:{quote(name, safe='')}"
 
 
 def attribute_iri(name: str) -> str:
-    """The IRI of a node attribute."""
+    """Return the IRI of a node attribute."""
     return f"{PREFIX}attribute:{quote(name, safe='')}"
 
 
 def edge_iri(number: int) -> str:
-    """The IRI of an edge that is a node of its own."""
+    """Return the IRI of an edge represented as a node."""
     return f"{PREFIX}edge:{number}"

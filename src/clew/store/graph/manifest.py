@@ -1,8 +1,7 @@
-"""The manifest of a knowledge base: what it holds, sealed, and checked whenever it is read; its counts and schema.
+"""Manifest of a knowledge base: counts, schema and file digests, checked whenever it is read.
 
-An opened base says here what its manifest records about its files, and whoever maps one of them asks here first: it is
-compared with its SHA-256 before anything is taken from it. A file is read once in a process, as long as nobody writes
-to it; what is being built has no seal yet.
+An opened base registers its manifest here. Before a file is mapped, its content is compared with the recorded SHA-256.
+Each file is checked once per process unless it changes. Files of an unfinished build are not checked.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 LOCK = ".clew-lock"
 GENERATION = re.compile(r"(clew-)?data-[0-9a-f]{16}")
-"""What a generation is called; those of version 0.1 had no prefix."""
+"""Names of generations. Names of version 0.1 have no prefix."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a knowledge base holds; `facts` carries counts, schema and notes of the sources."""
+    """Content of a knowledge base. `facts` has counts, schema and notes of the sources."""
 
     generation: str
     created: str
@@ -45,11 +44,11 @@ class Manifest:
         return None if self.undo is None else Manifest(**self.undo["before"])
 
     def undone_by(self, later: Manifest, what: str) -> Manifest:
-        """Return `later` with a way back to this state."""
+        """Return `later` with a way to restore this state."""
         return replace(later, undo={"what": what, "before": {**vars(self), "undo": None}})
 
     def to_json(self) -> str:
-        """The manifest as text, sealed by a digest of its own."""
+        """Return the manifest as text with its digest."""
         body = {"format": FORMAT, **{name: value for name, value in vars(self).items() if value is not None}}
         return json.dumps({**body, "digest": seal(body)}, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
@@ -87,19 +86,19 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _misfit(raw: dict[str, Any]) -> str:
-    """What of a manifest is not as Clew writes it, whoever sealed it; empty where all is."""
+    """Return the first deviation from the manifest format. Empty if there is none."""
     if not GENERATION.fullmatch(str(raw.get("generation"))):
         return f"names {raw.get('generation')!r} as its generation"
     if not isinstance(raw.get("created"), str) or not isinstance(raw.get("facts"), dict):
-        return "does not say when it was made, or of what"
+        return "lacks its creation time or its facts"
     if not isinstance(raw.get("files"), dict) or not raw["files"]:
         return "lists no files"
     for name, facts in raw["files"].items():
         if name.startswith("/") or ".." in name.split("/"):
             return f"names a file outside of the knowledge base, {name!r}"
-        told = facts if isinstance(facts, dict) else {}
-        if type(told.get("size")) is not int or not isinstance(told.get("sha256"), str):
-            return f"gives no size and checksum of {name!r}"
+        sizes = facts if isinstance(facts, dict) else {}
+        if type(sizes.get("size")) is not int or not isinstance(sizes.get("sha256"), str):
+            return f"has no size and checksum of {name!r}"
     undo = raw.get("undo")
     if undo is None:
         return ""
@@ -111,7 +110,7 @@ def _misfit(raw: dict[str, Any]) -> str:
 
 
 def is_base(folder: Path) -> bool:
-    """Whether a folder holds a manifest of Clew, sound or not: other programs have files of that name as well."""
+    """Return whether a folder contains a manifest of Clew, valid or not, and not a file of another program."""
     try:
         raw = parse_json((folder / MANIFEST).read_text("utf-8"))
     except (OSError, ValueError):
@@ -120,13 +119,13 @@ def is_base(folder: Path) -> bool:
 
 
 def seal(body: dict[str, Any]) -> str:
-    """A digest of what a manifest says."""
+    """Return the digest of a manifest."""
     return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a manifest keeps about the graph: how many nodes and edges there are, and of which types and relations."""
+    """Graph facts of a manifest: counts of nodes and edges, and the schema."""
 
     nodes: int
     edges: int
@@ -134,16 +133,16 @@ class Facts:
     notes: tuple[str, ...]
 
     def to_json(self, schema: Schema | None = None) -> dict[str, Any]:
-        """As plain values; `schema` is the edited one, where it was edited."""
+        """Return plain values. `schema` is the edited schema, if any."""
         shown = asdict(schema or self.schema)
         return {"nodes": self.nodes, "edges": self.edges, "schema": shown, "notes": list(self.notes)}
 
 
 def read_facts(raw: Mapping[str, Any], place: object) -> Facts:
-    """The facts of a manifest; one that another program has sealed may hold anything, and is refused."""
+    """Parse the facts of a manifest. Raise CorruptError if they are invalid."""
     try:
         facts = Facts(raw["nodes"], raw["edges"], schema_from_json(raw["schema"]), tuple(raw["notes"]))
-        wrong = "its notes are no list" if not isinstance(raw["notes"], list) else misfit(facts)
+        wrong = "its notes are not a list" if not isinstance(raw["notes"], list) else misfit(facts)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"
     if wrong:
@@ -152,7 +151,7 @@ def read_facts(raw: Mapping[str, Any], place: object) -> Facts:
 
 
 def misfit(facts: Facts) -> str:
-    """What of the facts cannot be; empty where all can."""
+    """Return the first contradiction in the facts. Empty if there is none."""
     kinds = facts.schema.node_types
     rows = facts.schema.relations
     counts = [facts.nodes, facts.edges, *(kind.count for kind in kinds), *(row.count for row in rows)]
@@ -164,12 +163,12 @@ def misfit(facts: Facts) -> str:
     if len(known) != len(kinds) or not all(isinstance(name, str) for name in known):
         return "two types have one name"
     if not all(isinstance(row.name, str) and {row.head, row.tail} <= known for row in rows):
-        return "a relation joins types that are not there"
+        return "a relation connects unknown types"
     return ""
 
 
 def schema_from_json(raw: Mapping[str, Any]) -> Schema:
-    """The schema as the manifest keeps it."""
+    """Parse the schema of a manifest."""
     return Schema(
         tuple(NodeType(**{**row, "attributes": tuple(row["attributes"])}) for row in raw["node_types"]),
         tuple(Relation(**row) for row in raw["relations"]),
@@ -179,45 +178,45 @@ def schema_from_json(raw: Mapping[str, Any]) -> Schema:
 
 
 State = tuple[int, int, int, int]
-"""What tells whether a file was written to: its device, its number there, its size and when it was changed last."""
+"""State of a file to detect changes: device, inode, size and time of the last change."""
 EXTRACTED = "extracted"
-"""Where a base keeps the texts of the documents it was built from."""
+"""Folder for the texts of source documents."""
 KEPT_TEXT = re.compile(r"[0-9a-f]{32}(\.\w+)?-(?P<version>\d+)\.json")
-"""What a kept text is called."""
+"""File name of a cached text."""
 CONFIRMED = "feedback.jsonl"
 """Confirmed answers."""
 ASKED = "reader_questions.jsonl"
-"""How people ask for what is in a base; also written by people."""
+"""Questions as people ask them about a base. People may also write this file."""
 LEARNED = "feedback_paths.json"
-"""What was learned from the confirmed answers of a base."""
+"""Paths learned from the confirmed answers of a base."""
 FITTED = "reader_fitted.json"
-"""What the reader learned for a base."""
+"""Training results of the reader for a base."""
 TUNED = "tuned.json"
-"""The method that was chosen for a base."""
+"""The method chosen for a base."""
 BESIDE = (CONFIRMED, ASKED, LEARNED, FITTED, TUNED)
-"""Files of a base outside of its generations. A rebuild keeps them."""
+"""Files of a base outside its generations. A rebuild keeps them."""
 FIRST_SEALED = 4
-"""The version of the readers since which kept texts have a digest."""
+"""First version of the readers whose cached texts have a digest."""
 DEEPEST = 3
-"""How far below the folder of a generation its files lie."""
+"""Maximum depth of files below the folder of a generation."""
 
 _sealed: dict[Path, Mapping[str, Any]] = {}
 _sound: dict[tuple[Path, str], State] = {}
 
 
 def seal_folder(place: Path, files: Mapping[str, Any]) -> None:
-    """From now on a file below this folder is only used as its manifest records it."""
+    """Check files below this folder against the manifest from now on."""
     _sealed[place] = files
 
 
 def check_sealed(file: Path) -> None:
-    """Refuse a file that is not as its manifest records it; nothing happens where it has no seal."""
+    """Raise CorruptError if a file differs from its manifest. Ignore files without a manifest."""
     place = next((folder for folder in list(file.parents)[:DEEPEST] if folder in _sealed), None)
     if place is None:
         return
     facts = _sealed[place].get(file.relative_to(place).as_posix())
     if facts is None:
-        raise CorruptError(f"{file} is not in the manifest: `clew repair {place.parent}` restores what belongs there")
+        raise CorruptError(f"{file} is not in the manifest: run `clew repair {place.parent}`")
     try:
         found = file.lstat()
         state = (found.st_dev, found.st_ino, found.st_size, max(found.st_mtime_ns, found.st_ctime_ns))
@@ -225,44 +224,42 @@ def check_sealed(file: Path) -> None:
             return
         digest = file_sha256(file)
         if stat.S_ISLNK(found.st_mode):
-            raise CorruptError(f"{file} is a link, and Clew makes none: remove it")
+            raise CorruptError(f"{file} is a link, which Clew does not create: remove it")
     except OSError as error:
-        raise CorruptError(f"{file} cannot be read ({error.strerror}): `clew verify {place.parent}`") from error
+        raise CorruptError(f"{file} cannot be read ({error.strerror}): run `clew verify {place.parent}`") from error
     if digest != facts["sha256"]:
-        raise CorruptError(
-            f"{file} was altered (its SHA-256 differs): `clew repair {place.parent}` restores what it can"
-        )
+        raise CorruptError(f"{file} was altered (its SHA-256 differs): run `clew repair {place.parent}`")
     _sound[file, facts["sha256"]] = state
 
 
 SEALED = re.compile(rb"[0-9a-f]{63}")
-"""The digest before a sealed text, without its first character: that may have been altered to one of JSON's."""
+"""The digest before a sealed text without its first character, which may have been altered to one of JSON."""
 
 
 def sealed_text(content: bytes) -> bytes:
-    """A text with its own digest as the first line, for files that no manifest lists."""
+    """Prepend the digest of a text as the first line, for files that are not in a manifest."""
     return hashlib.sha256(content).hexdigest().encode() + b"\n" + content
 
 
 def unsealed_text(sealed: bytes) -> bytes | None:
-    """The text behind its digest; None where one does not fit the other."""
+    """Return the text after its digest, or None if they do not match."""
     digest, _, content = sealed.partition(b"\n")
     return content if hashlib.sha256(content).hexdigest().encode() == digest else None
 
 
 def unsealed_or_older(content: bytes) -> bytes | None:
-    """The text behind its digest, or JSON without one: of an older version, or written by people."""
+    """Return the text after its digest, or JSON without a digest from an older version or a person."""
     first = content.partition(b"\n")[0]
     is_plain = content[:1] in (b"{", b"[") and not SEALED.fullmatch(first[1:])
     return content if is_plain else unsealed_text(content)
 
 
 def altered_texts(folder: Path) -> list[Path]:
-    """Return the texts of documents and the files beside the generations whose checksum differs."""
+    """Return the texts of documents and the files outside the generations whose checksum differs."""
     altered = []
     for file in sorted((folder / EXTRACTED).glob("*.json")):
-        told = KEPT_TEXT.fullmatch(file.name)
-        if told and int(told["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
+        match = KEPT_TEXT.fullmatch(file.name)
+        if match and int(match["version"]) >= FIRST_SEALED and unsealed_text(file.read_bytes()) is None:
             altered.append(file)
     for file in (folder / name for name in BESIDE if (folder / name).exists()):
         unsealed = unsealed_text if file.name == FITTED else unsealed_or_older
@@ -272,7 +269,7 @@ def altered_texts(folder: Path) -> list[Path]:
 
 
 def remedy_for(text: Path) -> str:
-    """Return how to get an altered text or file beside the generations back."""
+    """Return how to recreate an altered text or file outside the generations."""
     made_by = {
         CONFIRMED: "`clew feedback KB --question … --answer …`",
         ASKED: "`clew train reader KB --model …`",
@@ -280,9 +277,9 @@ def remedy_for(text: Path) -> str:
         FITTED: "`clew train reader KB`",
         TUNED: "`clew tune KB`",
     }
-    return f"{made_by.get(text.name, 'the next build')} makes it anew"
+    return f"{made_by.get(text.name, 'the next build')} creates it again"
 
 
 def learned_digests(folder: Path) -> dict[str, str]:
-    """What tells one state of what a base was taught from any other."""
+    """Return digests that identify the learned state of a base."""
     return {name: file_sha256(folder / name) for name in (LEARNED, FITTED, TUNED) if (folder / name).is_file()}

@@ -1,4 +1,4 @@
-"""From the node pieces of the sources to one table sorted by key, with the columns every base has."""
+"""Merge the node tables of the sources into one table sorted by key, with the standard columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STRINGS = pa.large_list(pa.large_string())
 
 
 def node_table(tables: Tables, problems: Problems) -> pa.Table:
-    """All nodes by key, one row each: key, type, name, aliases, text, then the attributes in alphabetical order."""
+    """Return all nodes sorted by key: key, type, name, aliases, text, then the attributes in alphabetical order."""
     pieces = [piece for piece in tables.nodes if piece.table.num_rows]
     for piece in pieces:
         require(piece, ("key",))
@@ -31,11 +31,11 @@ def node_table(tables: Tables, problems: Problems) -> pa.Table:
 
 
 def require(piece: Piece, columns: Sequence[str]) -> None:
-    """Every column is there and has a value in every row."""
+    """Raise SourceError if a column is missing or lacks a value."""
     for column in columns:
         if column not in piece.table.column_names:
             there = ", ".join(piece.table.column_names) or "none"
-            raise SourceError(f"no column {column!r}; there are: {there}", file=piece.file)
+            raise SourceError(f"no column {column!r}: the columns are {there}", file=piece.file)
         if piece.table[column].null_count:
             row = int(np.flatnonzero(piece.table[column].is_null().to_numpy())[0])
             raise SourceError(f"no value for {column!r}", file=piece.file, line=piece.line(row))
@@ -71,7 +71,7 @@ def _filled(column: pa.ChunkedArray, default: str) -> pa.ChunkedArray:
 
 
 def _storable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Attributes of few kinds: integers, numbers, booleans, dates, texts and lists of texts."""
+    """Convert attributes to the stored types: integers, numbers, booleans, dates, texts and lists of texts."""
     kind = column.type
     if pa.types.is_integer(kind):
         return column.cast(pa.int64())
@@ -92,7 +92,7 @@ def _storable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _empty_is_absent(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """An empty list, or an empty text of an attribute, says nothing: one way to store it makes equal bases equal."""
+    """Store empty lists and empty attribute texts as null, so that equal bases are stored equally."""
     if pa.types.is_large_list(column.type):
         return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
     if pa.types.is_large_string(column.type) and name not in NODE_COLUMNS:
@@ -101,12 +101,15 @@ def _empty_is_absent(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def attribute_table(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    """The given columns in the kinds that a base stores."""
+    """Return the given columns in the stored types."""
     return pa.table({name: _storable(table[name]) for name in names})
 
 
 def _implicit_nodes(tables: Tables, known: Sequence[pa.Table]) -> pa.Table:
-    """The entities that only edges name: heads get the type of the sources' subjects, the others are plain entities."""
+    """Return the entities that only edges name.
+
+    Heads get the type of the sources' subjects, tails are plain entities.
+    """
     for piece in tables.edges:
         require(piece, EDGE_COLUMNS)
     seen = pa.chunked_array([chunk for table in known for chunk in table["key"].chunks], STRING)
@@ -132,7 +135,7 @@ def _implicit_nodes(tables: Tables, known: Sequence[pa.Table]) -> pa.Table:
 
 
 def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
-    """Give nodes that only edges describe the groups of these edges. A node that a public edge names is public."""
+    """Give nodes that only edges describe the groups of these edges. A node with a public edge is public."""
     if not any(GROUPS in piece.table.column_names for piece in edges):
         return nodes
     found: dict[str, set[str]] = {}
@@ -146,8 +149,8 @@ def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
                 found.setdefault(key, set()).update(named)
                 public.update(() if named else (key,))
     keys = nodes["key"].cast(STRING).to_pylist()
-    told = [None if key in public else sorted(found.get(key, ())) for key in keys]
-    return nodes.append_column(GROUPS, pa.array(told, STRINGS))
+    visible = [None if key in public else sorted(found.get(key, ())) for key in keys]
+    return nodes.append_column(GROUPS, pa.array(visible, STRINGS))
 
 
 def _unique(table: pa.Table, pieces: Sequence[Piece], problems: Problems) -> pa.Table:
@@ -159,14 +162,14 @@ def _unique(table: pa.Table, pieces: Sequence[Piece], problems: Problems) -> pa.
         return table
     for number, row in enumerate(np.flatnonzero(repeated).tolist()):
         key = keys[row + 1].as_py()
-        file, line = _second(key, pieces) if number < problems.most_listed else ("", 0)  # beyond, they are counted
-        problems.add(f"the key {key!r} was given to another node before", file, line)
+        file, line = _second(key, pieces) if number < problems.most_listed else ("", 0)  # later ones are counted
+        problems.add(f"the key {key!r} is already used by another node", file, line)
     keep = np.append(True, ~repeated)
     return table.filter(pa.array(keep))
 
 
 def _second(key: str, pieces: Sequence[Piece]) -> tuple[str, int]:
-    """Where a key stands for the second time."""
+    """Return the position of the second occurrence of a key."""
     places = [
         (piece.file, piece.line(int(row)))
         for piece in pieces

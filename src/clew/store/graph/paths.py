@@ -1,9 +1,9 @@
-"""All shortest paths between two nodes, bounded: bidirectional search level by level on the undirected graph.
+"""Find all shortest paths between two nodes by bidirectional search on the undirected graph, within limits.
 
-Two balls grow around the ends, the cheaper one first, until they touch. The nodes on shortest paths are then read off
-backwards from where they touched, as layers: layer k holds the nodes k edges from the source. There may be
-thousands of shortest paths; those through the least connected nodes say most, so the first `most_paths` in order of
-the summed log-degree of their inner nodes are kept, and the result says how many there are in all.
+Two balls grow around the ends, the cheaper ball first, until they touch. From there, the nodes on shortest paths are
+collected in layers: layer k has the nodes k edges from the source. There may be thousands of shortest paths. Paths
+through weakly connected nodes are the most specific, so the `most_paths` with the lowest sum of log-degrees of inner
+nodes are returned, together with the total count.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from clew.store.graph.adjacency import LongArray, positions
 from clew.store.graph.undirected import UndirectedGraph
 
 NEVER = np.int64(1 << 60)
-"""The weight of a path that does not exist."""
+"""Weight of a missing path."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathLimits:
-    """How far to search and how much to keep."""
+    """Limits of the search and of the result."""
 
     most_hops: int = 4
     most_paths: int = 50
     widest_layer: int = 4096
-    """Nodes kept at each distance while paths are read off, least connected first."""
+    """Maximum number of nodes per distance while paths are collected, least connected first."""
     most_edges: int = 20_000_000
-    """Edges read before a search gives up: a bound on time for graphs of any size."""
+    """Maximum number of edges to read, which limits the time for graphs of any size."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShortestPaths:
-    """Every kept shortest path as node ids from source to target, most telling first."""
+    """Shortest paths as node ids from source to target, most specific first."""
 
     source: int
     target: int
     distance: int | None
-    """In edges; None where no path of at most `most_hops` edges was found."""
+    """Length in edges. None if there is no path of at most `most_hops` edges."""
     paths: tuple[tuple[int, ...], ...] = ()
     count: int = 0
-    """How many shortest paths there are (as sequences of nodes); a lower bound where a layer was cut."""
+    """Number of shortest paths as sequences of nodes. A lower bound if a layer was cut."""
     gave_up: bool = False
-    """True where the search ended at `most_edges`, so that a longer path may exist."""
+    """Whether the search ended at `most_edges`, so that a longer path may exist."""
 
     @property
     def complete(self) -> bool:
-        """Whether every shortest path was kept."""
+        """Whether all shortest paths are included."""
         return self.count == len(self.paths) and not self.gave_up
 
     def nodes(self) -> NodeSet:
-        """The ends and every node on a kept path."""
+        """Return the ends and every node on a path."""
         return NodeSet.of([self.source, self.target, *(node for path in self.paths for node in path)])
 
 
 class Ball:
-    """The nodes around one node by distance, found as far as was needed and kept for the next search from it."""
+    """The nodes around a node by distance, computed on demand and reused by later searches."""
 
     def __init__(self, graph: UndirectedGraph, center: int) -> None:
         self.graph = graph
@@ -68,16 +68,16 @@ class Ball:
         self._next_costs: dict[int, int] = {}
 
     def level(self, distance: int) -> NodeSet:
-        """The nodes at this distance; empty where the component ends before it."""
+        """Return the nodes at this distance. Empty beyond the component."""
         while len(self.levels) <= distance:
             last = self.levels[-1]
             before = self.levels[-2] if len(self.levels) > 1 else last
-            # without direction, a neighbour of level i lies at i - 1, i or i + 1
+            # a neighbour of level i is at i - 1, i or i + 1
             self.levels.append(self.graph.neighbors(last) - last - before)
         return self.levels[distance]
 
     def cost(self, distance: int) -> int:
-        """Edges to read for the level after this one; nothing where it is known already."""
+        """Return the number of edges to read for the next level. 0 if it is already computed."""
         if len(self.levels) > distance + 1:
             return 0
         if distance not in self._next_costs:
@@ -86,7 +86,7 @@ class Ball:
 
 
 def shortest_paths(source: Ball, target: Ball, limits: PathLimits = PathLimits()) -> ShortestPaths:
-    """All shortest paths between the centres of two balls over the same graph, up to the limits."""
+    """Find all shortest paths between the centres of two balls over the same graph, within the limits."""
     ends = source.center, target.center
     if source.center == target.center:
         return ShortestPaths(*ends, 0, ((source.center,),), 1)
@@ -98,7 +98,7 @@ def shortest_paths(source: Ball, target: Ball, limits: PathLimits = PathLimits()
         read += min(source.cost(near), target.cost(far))
         if read > limits.most_edges:
             return ShortestPaths(*ends, None, gave_up=True)
-        if len(source.levels) > near + 1:  # known from an earlier search
+        if len(source.levels) > near + 1:  # computed by an earlier search
             right = right & source.levels[near + 1]
         if len(target.levels) > far + 1:
             left = left & target.levels[far + 1]
@@ -110,13 +110,13 @@ def shortest_paths(source: Ball, target: Ball, limits: PathLimits = PathLimits()
 
 
 Links = tuple[IntArray, IntArray]
-"""Linked pairs of nodes of two neighbouring layers, sorted."""
+"""Linked pairs of nodes of two adjacent layers, sorted."""
 
 
 def _read_off(
     graph: UndirectedGraph, before: list[NodeSet], touching: Links, after: list[NodeSet], limits: PathLimits
 ) -> ShortestPaths:
-    """From the links at which two balls touched outwards to both ends, then to paths."""
+    """Build layers from the touching links to both ends, then collect paths."""
     left, cut_left = _narrow(graph, NodeSet.of(touching[0]), limits.widest_layer)
     right, cut_right = _narrow(graph, NodeSet.of(touching[1]), limits.widest_layer)
     cut = cut_left or cut_right
@@ -142,7 +142,7 @@ def _read_off(
 
 
 def _narrow(graph: UndirectedGraph, layer: NodeSet, most: int) -> tuple[NodeSet, bool]:
-    """The least connected nodes of a layer, ties by smaller id; and whether some were cut."""
+    """Return the least connected nodes of a layer, ties by smaller id, and whether nodes were cut."""
     if len(layer) <= most:
         return layer, False
     order = np.lexsort((layer.array, graph.degrees(layer)))[:most]
@@ -150,17 +150,17 @@ def _narrow(graph: UndirectedGraph, layer: NodeSet, most: int) -> tuple[NodeSet,
 
 
 def _weight(graph: UndirectedGraph, layer: NodeSet) -> LongArray:
-    """Log-degrees as integers, so that sums are exact and ties are ties."""
+    """Return log-degrees as integers, so that sums and ties are exact."""
     weights: LongArray = np.rint(np.log1p(graph.degrees(layer)) * (1 << 20)).astype(np.int64)
     return weights
 
 
 Step = tuple[LongArray, LongArray]
-"""The links from one layer to the next as positions in both."""
+"""The links from one layer to the next as indexes in both."""
 
 
 def _count(sizes: Sequence[int], steps: Sequence[Step]) -> int:
-    """The number of paths from the first layer to the last."""
+    """Count the paths from the first layer to the last."""
     ways: NDArray[np.float64] = np.ones(sizes[0])
     for size, (lefts, rights) in zip(sizes[1:], steps, strict=True):
         ways = np.bincount(rights, weights=ways[lefts], minlength=size).astype(np.float64)
@@ -168,7 +168,7 @@ def _count(sizes: Sequence[int], steps: Sequence[Step]) -> int:
 
 
 def _cheapest_rest(weights: Sequence[LongArray], steps: Sequence[Step]) -> list[LongArray]:
-    """For each node of each layer the least weight of what follows it; `NEVER` where nothing does."""
+    """Return the minimum weight after each node of each layer. `NEVER` if no path follows."""
     rest = [np.zeros(len(weights[-1]), dtype=np.int64)]
     for weight, later, (lefts, rights) in zip(weights[-2::-1], weights[:0:-1], steps[::-1], strict=True):
         best = np.full(len(weight), NEVER)
@@ -180,10 +180,10 @@ def _cheapest_rest(weights: Sequence[LongArray], steps: Sequence[Step]) -> list[
 def _first_paths(
     layers: Sequence[IntArray], steps: Sequence[Step], weights: Sequence[LongArray], most: int
 ) -> list[tuple[int, ...]]:
-    """The lightest paths in order, ties by smaller ids.
+    """Return the lightest paths in order, ties by smaller ids.
 
-    Beginnings are grown layer by layer, each with the exact weight of its best end, and only the best `most` are kept:
-    every other beginning has that many whole paths before it.
+    Extend prefixes layer by layer, each with the exact weight of its best completion, and select the best `most`. Every
+    other prefix has at least `most` better complete paths.
     """
     rest = _cheapest_rest(weights, steps)
     paths = np.zeros((1, 1), dtype=np.int64)  # positions in the layers

@@ -1,7 +1,6 @@
-"""The knowledge base as every layer above sees it: read-only, thread-safe, local or remote.
+"""Knowledge base protocols: read-only, thread-safe, local or remote.
 
-One that Clew has built and keeps, as arrays on disk or in a database, also knows all its types, texts and degrees, so
-that every method works.
+A base stored by Clew on disk or in a database also knows all its types, texts and degrees, which all methods need.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from clew.store.graph.manifest import read_facts
 from clew.store.graph.tables import Tables, Visibility
 
 Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
-"""Where to start, and the steps from there: a relation, its direction, and the type that the step has to lead to."""
+"""Start nodes, and the steps from there: a relation, its direction, and the required type of the reached node."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
-    """Edges as parallel arrays in their stored direction; `relations` holds relation codes."""
+    """Edges as parallel arrays in their stored direction. `relations` has relation codes."""
 
     heads: IntArray
     relations: IntArray
@@ -40,14 +39,14 @@ class Edges:
 
 
 class Linked(Protocol):
-    """Nodes that are joined by edges."""
+    """Nodes connected by edges."""
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away; relation None means any relation."""
+        """Return the nodes one edge away. None means any relation."""
         ...
 
     def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
-        """Everything that is reached by following a relation any number of times, the nodes themselves included."""
+        """Return all nodes reached by following a relation any number of times, including the start nodes."""
         reached = frontier = nodes
         while len(frontier):
             frontier = self.neighbors(frontier, relation, direction) - reached
@@ -56,7 +55,7 @@ class Linked(Protocol):
 
 
 class Explorable(Linked, Protocol):
-    """The part of a knowledge base that reading a question needs; a table has it, too."""
+    """The part of a knowledge base that parsing a question needs. Tables also implement it."""
 
     @property
     def schema(self) -> Schema:
@@ -65,61 +64,61 @@ class Explorable(Linked, Protocol):
 
     @property
     def described(self) -> StoredKnowledgeBase | None:
-        """What knows the types, texts and attributes of all nodes: itself, or what was read of a remote base."""
+        """Base with the types, texts and attributes of all nodes: itself, or the known part of a remote base."""
         ...
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
+        """Return all nodes, or the nodes of one type."""
         ...
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
+        """Return key, name and type of nodes, in the given order."""
         ...
 
     def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
-        """An attribute of many nodes, None where a node has none."""
+        """Return an attribute of nodes, with None for nodes without it."""
         ...
 
     def relations(self, nodes: NodeSet) -> Sequence[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
+        """Count the outgoing and incoming relations of these nodes, in schema order."""
         ...
 
 
 class KnowledgeBase(Explorable, Protocol):
-    """A graph whose nodes carry text; node ids are dense integers, keys are the user's."""
+    """A graph whose nodes have text. Node ids are dense integers, and keys come from the user."""
 
     def node(self, node: int) -> Node:
-        """Everything stored about one node."""
+        """Return everything stored about a node."""
         ...
 
     def find(self, key: str) -> int:
-        """The id of the node with this key; raises NotFoundError."""
+        """Return the id of the node with this key. Raise NotFoundError if there is none."""
         ...
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave ("out"), enter ("in") or touch ("any", each once) these nodes, parallel edges kept."""
+        """Return the edges that leave ("out"), enter ("in") or touch ("any") these nodes, with parallel edges."""
         ...
 
     def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - where reading all costs no more
-        """The edges of nodes, those to others among them; a remote base is asked for no more than these."""
+        """Return at least the edges of `nodes` to `others`. Remote bases request only these."""
         return self.edges(nodes, relation, direction)
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together."""
+        """Return the number of edges of each node in both directions."""
         ...
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
-        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
         ...
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many nodes, or their `name`, `key` or `type`. Bases with columns give an Arrow array."""
+        """Return an attribute of nodes, or their `name`, `key` or `type`. Bases with columns return an Arrow array."""
         if attribute in ("name", "key", "type"):
             return [getattr(ref, attribute) for ref in self.refs(nodes.array)]
         return self.values(nodes, attribute)
 
     def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> Sequence[Any] | pa.Array:
-        """An attribute of many edges, None where an edge has none; `numbers` tells parallel edges apart, from 0."""
+        """Return an attribute of edges, with None for edges without it. `numbers` counts parallel edges from 0."""
         names = self.schema.relation_names
         rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), numbers.tolist(), strict=True)
         return [
@@ -127,31 +126,31 @@ class KnowledgeBase(Explorable, Protocol):
         ]
 
     def triples(self, node: int) -> Sequence[Triple]:
-        """Every edge of one node with its attributes, outgoing first."""
+        """Return every edge of a node with its attributes, outgoing edges first."""
         ...
 
     def text(self, node: int, *, relations: bool = False) -> str:
-        """The node's document, rendered by the schema, with or without its relations."""
+        """Return the node's document, rendered by the schema, optionally with its relations."""
         ...
 
 
 @runtime_checkable
 class Joining(Protocol):
-    """A base that is far away, where every step costs a reply, and joins by itself."""
+    """A remote base that can join paths itself, since every step needs a request."""
 
     def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
-        """Whether some node lies at the end of all these ways, and of none to be avoided."""
+        """Return whether a node is at the end of all `ways` and of none of `avoided`."""
         ...
 
 
 class StoredKnowledgeBase(KnowledgeBase):
-    """What the embedded base and the one in PostgreSQL have in common; ids follow the order of the keys."""
+    """Common part of the embedded base and the base in PostgreSQL. Ids follow the order of the keys."""
 
     types: IntArray
     """The type code of every node."""
 
     def __init__(self, facts: Mapping[str, Any], place: object) -> None:
-        """`facts` are what was noted when it was built; they are checked."""
+        """Check and use the facts recorded by the build."""
         graph = read_facts(facts, place)
         self.facts, self._schema, self.count, self.edge_count = facts, graph.schema, graph.nodes, graph.edges
 
@@ -163,77 +162,77 @@ class StoredKnowledgeBase(KnowledgeBase):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """What tells the content of this base from any other."""
+        """Identifies the content of this base."""
 
     @property
     def groups(self) -> frozenset[str]:
-        """Every group that some node or edge is for; empty where everybody may see everything."""
+        """All groups of nodes and edges. Empty if everything is public."""
         return frozenset(self.facts.get("groups", ()))
 
     @property
     def restrictions(self) -> str:
-        """Fingerprint of who may see what. A base of an earlier version has one for each of its states."""
+        """Fingerprint of the visibility of all content. Bases of earlier versions use their identity instead."""
         return str(self.facts.get("restrictions", self.identity))
 
     @property
     def visibility(self) -> Visibility:
-        """How the base tells which groups a row is for."""
+        """How groups are assigned to rows."""
         return Visibility.from_facts(self.facts)
 
     @property
     def language(self) -> str:
-        """What most of its texts are written in; bases of earlier versions are indexed as English."""
+        """Language of most texts. Bases of earlier versions are indexed as English."""
         return str(self.facts.get("language", "en"))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What its sources say about themselves."""
+        """Notes from the sources."""
         return tuple(self.facts["notes"])
 
     @abstractmethod
     def distinct(self, attribute: str) -> Sequence[Any]:
-        """Every value of an attribute once, in no order; a base in a database gives the first thousand alone."""
+        """Return every distinct value of an attribute, unordered. A database returns only the first thousand."""
 
     @cached_property
     def has_texts(self) -> bool:
-        """Whether anything is written about any node."""
+        """Whether any node has a text."""
         return self.written_share() > 0
 
     @abstractmethod
     def written_share(self, type: str | None = None) -> float:
-        """The share of the nodes of a type, or of all, about which something is written."""
+        """Return the share of nodes with text, of one type or of all nodes."""
 
     @abstractmethod
     def named_like(self, pattern: str) -> NodeSet:
-        """The nodes whose whole name matches a regular expression."""
+        """Return the nodes whose whole name matches a regular expression."""
 
     @abstractmethod
     def columns(self) -> pa.RecordBatch:
-        """The stored columns of all nodes."""
+        """Return the stored columns of all nodes."""
 
     def column(self, name: str) -> Sequence[Any]:
-        """One stored column of all nodes, such as their keys; None where a node has nothing there."""
+        """Return one stored column of all nodes, such as their keys, with None for missing values."""
         return self.values(self.nodes(), name)
 
     @abstractmethod
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
-        """The edges that leave, or enter, these nodes."""
+        """Return the edges that leave or enter these nodes."""
 
     @abstractmethod
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
-        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
 
     @abstractmethod
     def to_tables(self) -> Tables:
-        """The sources this base could be built from again."""
+        """Return sources from which this base could be built again."""
 
     @property
     def described(self) -> StoredKnowledgeBase:
-        """It knows all its nodes."""
+        """This base, which knows all its nodes."""
         return self
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
+        """Return all nodes, or the nodes of one type."""
         if type is None:
             return NodeSet.range(self.count)
         self.schema.node_type(type)
@@ -242,7 +241,7 @@ class StoredKnowledgeBase(KnowledgeBase):
 
     @cached_property
     def _by_type(self) -> IntArray:
-        """All nodes, those of each type together."""
+        """All nodes, grouped by type."""
         return np.argsort(self.types, kind="stable").astype(np.int32)
 
     @cached_property
@@ -250,11 +249,11 @@ class StoredKnowledgeBase(KnowledgeBase):
         return np.append(0, np.cumsum([node_type.count for node_type in self.schema.node_types]))
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        """Return the edges that leave, enter or touch these nodes. "any" returns each edge once."""
         if direction != "any":
             return self._edges(nodes, relation, direction)
         leaving, entering = self._edges(nodes, relation, "out"), self._edges(nodes, relation, "in")
-        outside = ~nodes.holds(entering.heads)  # edges between two of the nodes leave one of them already
+        outside = ~nodes.holds(entering.heads)  # edges between two of the nodes are in `leaving` already
         return Edges(
             np.concatenate((leaving.heads, entering.heads[outside])),
             np.concatenate((leaving.relations, entering.relations[outside])),
@@ -265,11 +264,11 @@ class StoredKnowledgeBase(KnowledgeBase):
         return self.count
 
     def type_of(self, node: int) -> str:
-        """The type of one node."""
+        """Return the type of a node."""
         return self.schema.type_names[int(self.types[node])]
 
     def text(self, node: int, *, relations: bool = False) -> str:
-        """The node's document, rendered by the schema."""
+        """Return the node's document, rendered by the schema."""
         content = self.node(node)
         text = render.document(content, self.schema.node_type(content.type))
         return render.SEPARATOR.join([text, *self._relation_lines(node)]) if relations else text
@@ -277,11 +276,11 @@ class StoredKnowledgeBase(KnowledgeBase):
     def _relation_lines(self, node: int) -> list[str]:
         shown: dict[str, dict[str, list[str]]] = {}
         totals: dict[tuple[str, str], int] = {}
-        one = NodeSet(np.array([node], dtype=np.int32))
-        for use in self.relations(one):
+        single = NodeSet(np.array([node], dtype=np.int32))
+        for use in self.relations(single):
             rows = self.schema.relation_rows(use.relation)
             label = rows[0].label if use.direction == "out" else rows[0].inverse or f"{rows[0].label} (of)"
-            others = self.neighbors(one, use.relation, use.direction)
+            others = self.neighbors(single, use.relation, use.direction)
             for code in np.unique(self.types[others.array]).tolist():
                 same = others.array[self.types[others.array] == code]
                 kind = self.schema.node_types[code].label

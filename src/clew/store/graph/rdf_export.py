@@ -1,4 +1,4 @@
-"""A knowledge base as N-Triples, in the names that `clew.store.graph.iris` gives and that its formal queries use."""
+"""Export a knowledge base as N-Triples, with the names of `clew.store.graph.iris` that its formal queries use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 
 
 def write_ntriples(kb: ArrayKnowledgeBase, file: Path) -> int:
-    """Write every node and edge, a line each statement; returns their number. Edge attributes are left out."""
+    """Write every node and edge, one statement per line, without edge attributes. Return the number of statements."""
     count = 0
     with gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out:
         for statement in statements(kb):
@@ -39,10 +39,10 @@ def write_ntriples(kb: ArrayKnowledgeBase, file: Path) -> int:
 
 
 def statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
-    """Names, types, texts and attributes of every node, then the edges."""
+    """Yield names, types, texts and attributes of every node, then the edges."""
     names = [iri(node_iri(key)) for key in kb.columns()["key"].to_pylist()]
-    for place, subject in enumerate(names):
-        node = kb.node(place)
+    for index, subject in enumerate(names):
+        node = kb.node(index)
         yield f"{subject} {iri(TYPE)} {iri(type_iri(node.type))}"
         yield f"{subject} {iri(LABEL)} {literal(node.name)}"
         for alias in node.aliases:
@@ -50,7 +50,7 @@ def statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
         if node.text:
             yield f"{subject} {iri(COMMENT)} {literal(node.text)}"
         for name, value in node.attributes.items():
-            for part in value if isinstance(value, list) else [value] if value == value else []:  # NaN is no value
+            for part in value if isinstance(value, list) else [value] if value == value else []:  # skip NaN
                 yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
     edges = kb.edges(kb.nodes(), None, "out")
     predicates = [iri(relation_iri(name)) for name in kb.schema.relation_names]
@@ -59,7 +59,7 @@ def statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
 
 
 def edge_statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
-    """Every edge as a node of its own, with its ends, its relation and its attributes."""
+    """Yield every edge as a separate node with its ends, its relation and its attributes."""
     names = [iri(node_iri(key)) for key in kb.columns()["key"].to_pylist()]
     triples = (triple for node in range(len(kb)) for triple in kb.triples(node) if triple.head == node)
     for number, triple in enumerate(triples):
@@ -68,7 +68,7 @@ def edge_statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
         yield f"{subject} {iri(EDGE_RELATION)} {iri(relation_iri(triple.relation))}"
         yield f"{subject} {iri(EDGE_TAIL)} {names[triple.tail]}"
         for name, value in triple.attributes.items():
-            for part in value if isinstance(value, list) else [value] if value == value else []:  # NaN is no value
+            for part in value if isinstance(value, list) else [value] if value == value else []:  # skip NaN
                 yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
 
 

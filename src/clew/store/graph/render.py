@@ -1,4 +1,4 @@
-"""Node documents: what is written about a node, in a fixed order driven by the schema."""
+"""Render node documents in a fixed order given by the schema."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clew.core.schema import NodeType
 from clew.core.types import Node
 
 MOST_LISTED = 20
-"""How many values of a list, or neighbours by one relation, a document shows before it gives the count alone."""
+"""Maximum number of list values, or neighbours by one relation, in a document."""
 SEPARATOR = "\n"
 
 
 def document(node: Node, node_type: NodeType) -> str:
-    """Name and type, other names, text, then the attributes; empty ones are left out."""
+    """Render name and type, other names, text and non-empty attributes."""
     lines = [f"{node.name} ({node_type.label})"]
     aliases = [alias for alias in node.aliases if alias != node.name]
     if aliases:
@@ -34,28 +34,28 @@ def document(node: Node, node_type: NodeType) -> str:
 def relation_lines(
     groups: Mapping[str, Mapping[str, list[str]]], totals: Mapping[tuple[str, str], int]
 ) -> Iterable[str]:
-    """`relation: {type: (names…)}` with the number of those left out."""
+    """Yield `relation: {type: (names…)}` with the number of omitted names."""
     for relation, by_type in groups.items():
         parts = [f"{kind}: ({listed(names, totals[relation, kind])})" for kind, names in by_type.items()]
         yield f"{relation}: {{{'; '.join(parts)}}}"
 
 
 def listed(values: list[str], total: int | None = None) -> str:
-    """The first values, and how many more there are."""
+    """Join the first values, and count the remaining values."""
     shown = values[:MOST_LISTED]
     more = (len(values) if total is None else total) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
 def value(content: Any) -> str:
-    """An attribute's value as text; empty where there is nothing to show."""
+    """Render an attribute's value. Return "" for an empty value."""
     if content is None or content == "" or content == []:
         return ""
     return listed([str(part) for part in content]) if isinstance(content, list) else str(content)
 
 
 def searchable(nodes: pa.RecordBatch, shown: Collection[str]) -> pa.ChunkedArray:
-    """The words of every node's document at once, for the lexical index: name, aliases, text, attributes shown."""
+    """Return the words of all documents for the lexical index: name, aliases, text, shown attributes."""
     string = pa.large_string()
     line = pa.scalar(SEPARATOR, string)
     parts = [nodes["name"], pc.fill_null(pc.binary_join(nodes["aliases"], line), ""), nodes["text"]]

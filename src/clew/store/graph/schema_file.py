@@ -1,4 +1,4 @@
-"""The editable side of a schema as a small TOML file: display names, descriptions, answer types, shown attributes."""
+"""Schema edits in a TOML file: display names, descriptions, answer types, shown attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.core.schema import NodeType, Relation, Schema
 from clew.core.texts import parse_toml
 
 _HEADING = """\
-# How this knowledge base is shown and asked. Edit what you like and leave out what you keep:
+# Display settings of this knowledge base. Edit the values, and delete lines that should stay unchanged:
 #   [types.NAME]      display, description, answer (may its nodes be answers?), show (attributes in documents, in order)
 #   [relations.NAME]  display, inverse (read from tail to head), description, transitive (a hierarchy such as is_a)
 """
@@ -28,7 +28,7 @@ class _Edit(BaseModel):
 
 
 class TypeEdit(_Edit):
-    """What a schema file says about a node type; None leaves it as it is."""
+    """Edits of a node type. None leaves a value unchanged."""
 
     display: str | None = None
     description: str | None = None
@@ -37,7 +37,7 @@ class TypeEdit(_Edit):
 
 
 class RelationEdit(_Edit):
-    """What a schema file says about a relation, for every pair of types it joins."""
+    """Edits of a relation, for all pairs of types that it connects."""
 
     display: str | None = None
     inverse: str | None = None
@@ -46,13 +46,13 @@ class RelationEdit(_Edit):
 
 
 class SchemaEdits(_Edit):
-    """Edits by name, to be laid over an inferred schema."""
+    """Edits by name, applied to an inferred schema."""
 
     types: dict[str, TypeEdit] = {}
     relations: dict[str, RelationEdit] = {}
 
     def apply(self, schema: Schema) -> Schema:
-        """The schema with the edits; a name that the schema does not have is an error."""
+        """Return the edited schema. Raise SchemaError for names that the schema does not have."""
         _check_known("node type", self.types, schema.type_names)
         _check_known("relation", self.relations, schema.relation_names)
         for name, edit in self.types.items():
@@ -66,34 +66,33 @@ class SchemaEdits(_Edit):
         )
 
     def answering(self, types: Collection[str], schema: Schema) -> SchemaEdits:
-        """The edits where only these types are answers, unless the edits themselves say otherwise; none means all."""
-        others = [name for name in schema.type_names if types and name not in types]
-        found = {name: self.types.get(name, TypeEdit()) for name in others}
-        told = {name: edit.model_copy(update={"answer": False}) for name, edit in found.items() if edit.answer is None}
-        return self.model_copy(update={"types": {**self.types, **told}})
+        """Return edits where only these types are answers, unless the edits state otherwise. No types means all."""
+        others = {name: self.types.get(name, TypeEdit()) for name in schema.type_names if types and name not in types}
+        excluded = {n: edit.model_copy(update={"answer": False}) for n, edit in others.items() if edit.answer is None}
+        return self.model_copy(update={"types": {**self.types, **excluded}})
 
     def within(self, schema: Schema) -> SchemaEdits:
-        """The edits of what the schema still has, after an update."""
+        """Return the edits whose names the schema still has after an update."""
         return SchemaEdits(
             types={name: edit for name, edit in self.types.items() if name in schema.type_code},
             relations={name: edit for name, edit in self.relations.items() if name in schema.relation_code},
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, for the manifest."""
+        """Return plain values for the manifest."""
         return self.model_dump(exclude_none=True)
 
     @classmethod
     def from_json(cls, raw: Any) -> SchemaEdits:
-        """The edits that a manifest keeps."""
+        """Parse the edits of a manifest."""
         try:
             return cls.model_validate(raw)
         except ValidationError as error:
-            raise CorruptError(f"the manifest keeps no edits of a schema ({error}): build the base again") from error
+            raise CorruptError(f"the manifest has invalid schema edits ({error}): build the base again") from error
 
 
 def read_schema_file(file: Path) -> SchemaEdits:
-    """The edits of a TOML file."""
+    """Read the edits of a TOML file."""
     try:
         return parse_schema(file.read_text("utf-8"), str(file))
     except FileNotFoundError as missing:
@@ -103,20 +102,20 @@ def read_schema_file(file: Path) -> SchemaEdits:
 
 
 def parse_schema(text: str, file: str = "schema.toml") -> SchemaEdits:
-    """The edits of a TOML text; every unknown key or wrong value is an error that names it."""
+    """Parse the edits of a TOML text. Raise SchemaError for unknown keys and wrong values."""
     try:
         return SchemaEdits.model_validate(parse_toml(text))
     except tomllib.TOMLDecodeError as broken:
         raise SchemaError(f"{file}: not TOML: {broken}") from broken
     except ValidationError as wrong:
         problem = wrong.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        known = ", ".join(_known_keys(problem["loc"]))
-        raise SchemaError(f"{file}: {place}: {problem['msg'].lower()}; known here: {known}") from wrong
+        path = ".".join(map(str, problem["loc"]))
+        keys = ", ".join(_known_keys(problem["loc"]))
+        raise SchemaError(f"{file}: {path}: {problem['msg'].lower()}: the valid keys are {keys}") from wrong
 
 
 def write_schema(schema: Schema) -> str:
-    """The schema as a TOML file to edit; reading it back and applying it changes nothing."""
+    """Return the schema as a TOML file to edit. Applying it unchanged has no effect."""
     parts = [_HEADING]
     for node_type in schema.node_types:
         lines = {
@@ -143,13 +142,13 @@ def write_schema(schema: Schema) -> str:
 
 
 def schema_edits(schema: Path | None, sources: Iterable[Path]) -> SchemaEdits | None:
-    """The edits of the given schema file, otherwise of the one beside the sources, otherwise none."""
+    """Return the edits of the given schema file, or of a schema file next to the sources, or None."""
     file = schema or find_schema_file(sources)
     return None if file is None else read_schema_file(file)
 
 
 def find_schema_file(sources: Iterable[Path]) -> Path | None:
-    """`schema.toml` or `NAME.schema.toml` beside the first source that has one."""
+    """Find `schema.toml` or `NAME.schema.toml` next to a source."""
     for source in sources:
         folder = source if source.is_dir() else source.parent
         for name in (f"{source.name.split('.')[0]}.schema.toml", "schema.toml"):
@@ -161,18 +160,18 @@ def find_schema_file(sources: Iterable[Path]) -> Path | None:
 def _edited_type(node_type: NodeType, edit: TypeEdit | None) -> NodeType:
     if edit is None:
         return node_type
-    said = edit.model_dump(exclude_none=True, exclude={"show"})
-    return replace(node_type, **said, attributes=node_type.attributes if edit.show is None else tuple(edit.show))
+    changes = edit.model_dump(exclude_none=True, exclude={"show"})
+    return replace(node_type, **changes, attributes=node_type.attributes if edit.show is None else tuple(edit.show))
 
 
 def _edited_relation(relation: Relation, edit: RelationEdit | None) -> Relation:
     return relation if edit is None else replace(relation, **edit.model_dump(exclude_none=True))
 
 
-def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> None:
+def _check_known(what: str, names: Iterable[str], valid: tuple[str, ...]) -> None:
     for name in names:
-        if name not in known:
-            raise SchemaError(f"the schema file names a {what} {name!r}; there are: {', '.join(known) or 'none'}")
+        if name not in valid:
+            raise SchemaError(f"the schema file names an unknown {what} {name!r}: use {', '.join(valid) or 'none'}")
 
 
 def _known_keys(place: tuple[int | str, ...]) -> list[str]:
@@ -183,7 +182,7 @@ def _known_keys(place: tuple[int | str, ...]) -> list[str]:
 
 
 def _section(table: str, name: str, values: Mapping[str, Any], comments: list[str]) -> str:
-    # JSON strings, booleans and lists of strings are written as TOML writes them, once DEL is escaped
+    # JSON strings, booleans and lists of strings are valid TOML if DEL is escaped
     lines = [
         f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f") for key, value in values.items()
     ]

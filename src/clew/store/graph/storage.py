@@ -1,18 +1,18 @@
-"""A knowledge base as a folder: `manifest.json` names one immutable generation, and replacing it is the commit.
+"""A knowledge base as a folder. `manifest.json` names one immutable generation, and replacing it is the commit.
 
     KB/manifest.json         format, counts, schema, the size and SHA-256 of every file
-    KB/clew-data-<digest>/…  one generation: nodes, graph and indexes; named after their content
+    KB/clew-data-<digest>/…  one generation: nodes, graph and indexes, named by a digest of their content
     KB/vectors/…             embeddings by content, shared by all generations
-    KB/feedback.jsonl …      what the base was taught, see `BESIDE`; each file with its own digest
-    KB/.clew-lock            held by the process that writes; names what it makes and replaces
+    KB/feedback.jsonl …      learned data, see `BESIDE`, each file with its digest
+    KB/.clew-lock            locked by the writing process, and lists the files it creates and replaces
 
-Every change has three steps. Stage: the new files are written under names that nobody reads, which the lock records.
-Swap: one file is replaced, the manifest or a file beside the generations. Clean-up: what the lock records is removed. A
-kill before the swap leaves the old state, a kill after it the new state, and the next writer cleans up. A merge can be
-undone: its manifest names the generation before it, which stays, and undoing is one swap.
+Every change has three steps. Stage: write the new files under unused names, which the lock lists. Swap: replace one
+file, the manifest or a file outside the generations. Clean up: remove the files that the lock lists. A crash before the
+swap leaves the old state, a crash after it the new state, and the next writer cleans up. A merge can be undone: its
+manifest names the previous generation, which stays, so undo is one swap.
 
-Processes that have the old generation open hold it: it is removed by the next writer after them. Only what the lock
-records is removed: everything else in the folder belongs to somebody else.
+Processes lock the generation they have open, and a later writer removes it. Writers remove only files that the lock
+lists, since all other files in the folder belong to someone else.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from clew.store.graph.manifest import BESIDE, GENERATION, LOCK, MANIFEST, Manife
 
 
 class Held:
-    """A generation in use: as long as this is open, no writer removes it."""
+    """Lock on a generation in use. No writer removes the generation while it is open."""
 
     def __init__(self, place: Path) -> None:
-        """Where there is no such folder, or a writer is removing it, nothing is held."""
+        """Lock a folder for reading. Do nothing if it is missing or being removed."""
         self._close: weakref.finalize[Any, Any] | None = None
         with suppress(FileNotFoundError, NotADirectoryError):
             descriptor = share(place)
@@ -50,21 +50,21 @@ class Held:
                 self._close = weakref.finalize(self, os.close, descriptor)
 
     def close(self) -> None:
-        """Let it go."""
+        """Release the lock."""
         if self._close is not None:
             self._close()
 
 
 OWN = re.compile(rf"{GENERATION.pattern}|\.clew-stage-[0-9a-f]{{16}}")
-"""Names of folders that Clew makes; one that the manifest or the lock records may be removed."""
+"""Names of folders that Clew creates. Listed in the manifest or the lock, they may be removed."""
 DRAFTS = {draft_of(Path(name)).name for name in (MANIFEST, *BESIDE)}
-"""Names of drafts that Clew makes."""
+"""Names of drafts that Clew creates."""
 WAIT_SECONDS = 10
-"""Seconds to wait for another process that writes, before a small change is refused."""
+"""Maximum time that a small change waits for another writer, in seconds."""
 
 
 def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path, Held]:
-    """The manifest and the folder of the current generation, held; `whole` means every file at its recorded size."""
+    """Return the manifest and the locked folder of the current generation. `whole` checks the size of every file."""
     while True:
         before = _state(folder / MANIFEST)
         manifest = read_manifest(folder)
@@ -73,7 +73,7 @@ def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path
         held = Held(place)
         if _state(folder / MANIFEST) == before:
             break
-        held.close()  # it was replaced meanwhile
+        held.close()  # the manifest was replaced meanwhile
     for name, facts in manifest.files.items() if whole else ():
         try:
             state = (place / name).lstat()
@@ -83,14 +83,14 @@ def open_generation(folder: Path, *, whole: bool = True) -> tuple[Manifest, Path
             refuse_link(place / name)
         if state.st_size != facts["size"]:
             raise CorruptError(
-                f"{place / name} was cut or altered: {state.st_size} bytes instead of {facts['size']}; build it again"
+                f"{place / name} has {state.st_size} bytes instead of {facts['size']}: build the base again"
             )
     seal_folder(place, manifest.files)
     return manifest, place, held
 
 
 def _state(file: Path) -> tuple[int, int, int] | None:
-    """What tells one file of this name from the next."""
+    """Return values that change when the file is replaced."""
     try:
         found = file.stat()
     except OSError:
@@ -99,7 +99,7 @@ def _state(file: Path) -> tuple[int, int, int] | None:
 
 
 def verify(folder: Path) -> list[str]:
-    """Everything that is wrong with the files of a knowledge base; empty when all is well."""
+    """Return all problems with the files of a knowledge base."""
     try:
         manifest = read_manifest(folder)
     except StorageError as error:
@@ -109,7 +109,7 @@ def verify(folder: Path) -> list[str]:
 
 
 def _damage(place: Path, files: dict[str, dict[str, Any]]) -> list[str]:
-    """Which files of a generation are not as they were written."""
+    """Return the files of a generation that differ from their manifest."""
     problems = []
     for name, facts in files.items():
         file = place / name
@@ -127,9 +127,9 @@ def _damage(place: Path, files: dict[str, dict[str, Any]]) -> list[str]:
 
 @contextmanager
 def locked(folder: Path, *, wait_seconds: float = 0) -> Iterator[None]:
-    """Hold the knowledge base for writing; a second writer gets LockedError, and a killed one leaves no lock behind.
+    """Lock the knowledge base for writing. A second writer gets LockedError. The lock ends with the process.
 
-    A folder of other files is refused; where a new one stays empty, because the build was refused, it is removed again.
+    Raise InputError for a folder with other files. Remove a new folder that is still empty at the end.
     """
     if not is_base(folder):
         refuse_foreign(folder, (LOCK,), "knowledge base", "name a new folder, such as base.kb")
@@ -145,7 +145,7 @@ def locked(folder: Path, *, wait_seconds: float = 0) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # somebody else has put something there, or has removed it
+            with suppress(OSError):  # other files were added, or the folder was removed
                 if missing and {entry.name for entry in folder.iterdir()} == {LOCK}:
                     (folder / LOCK).unlink()
                     for place in missing:
@@ -153,7 +153,7 @@ def locked(folder: Path, *, wait_seconds: float = 0) -> Iterator[None]:
 
 
 def _lock_file(folder: Path, deadline: float) -> IO[str]:
-    """The lock, held: not one that its last holder has just removed."""
+    """Return the locked file. Retry if the previous owner has just removed it."""
     refuse_link(folder / LOCK)
     while True:
         lock = (folder / LOCK).open("a+", encoding="utf-8")
@@ -164,9 +164,7 @@ def _lock_file(folder: Path, deadline: float) -> IO[str]:
             if time.monotonic() < deadline:
                 time.sleep(0.05)
                 continue
-            raise LockedError(
-                f"another process is building {folder}: wait for it, or stop it, then run again"
-            ) from None
+            raise LockedError(f"another process is building {folder}: wait until it ends and try again") from None
         try:
             if (folder / LOCK).stat().st_ino == os.fstat(lock.fileno()).st_ino:
                 return lock
@@ -176,7 +174,7 @@ def _lock_file(folder: Path, deadline: float) -> IO[str]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what a killed command left in a base, where it left anything."""
+    """Remove the leftovers of a killed command."""
     if (folder / LOCK).exists() and (folder / LOCK).stat().st_size:
         with locked(folder):
             remove_recorded(folder)
@@ -184,7 +182,7 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """An empty folder beside the current generation; whatever a killed build left there is removed first."""
+    """Create an empty folder next to the current generation, after removing leftovers of killed builds."""
     remove_recorded(folder)
     stage = folder / f".clew-stage-{secrets.token_hex(8)}"
     try:
@@ -204,10 +202,10 @@ def commit(
     prepare: Callable[[Path], None] = lambda _: None,
     merged: str | None = None,
 ) -> Manifest:
-    """Make the staged files the current generation and remove the old one.
+    """Make the staged files the current generation and remove the old generation.
 
-    `prepare` is called with the new generation before the swap. If `merged` says what a merge changed, the old
-    generation stays and `revert` restores it.
+    `prepare` is called with the new generation before the swap. If `merged` describes a merge, the old generation
+    stays, and `revert` restores it.
     """
     files = {}
     for file in sorted(path for path in stage.rglob("*") if path.is_file()):
@@ -217,7 +215,7 @@ def commit(
     name, created = f"clew-data-{content[:16]}", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     manifest = Manifest(name, created, files, facts)
     place = folder / name
-    while place.exists() and _damage(place, files):  # it stays until the manifest is replaced: its data may be sound
+    while place.exists() and _damage(place, files):  # keep it until the swap: its data may be valid
         content = hashlib.sha256(content.encode()).hexdigest()
         manifest = replace(manifest, generation=f"clew-data-{content[:16]}")
         place = folder / manifest.generation
@@ -232,12 +230,12 @@ def commit(
 
 
 def revert(folder: Path) -> str:
-    """Restore the state before the last merge. Return what the merge had changed."""
+    """Restore the state before the last merge. Return a description of the merge."""
     remove_recorded(folder)
     manifest = read_manifest(folder)
     before = manifest.previous
     if manifest.undo is None or before is None:
-        raise InputError(f"{folder}: there is nothing to undo, or the base was changed again since the merge")
+        raise InputError(f"{folder}: no merge to undo, or the base has changed since")
     place = folder / before.generation
     refuse_link(place, *(place / name for name in before.files))
     damage = _damage(place, before.files)
@@ -256,7 +254,7 @@ def swap(folder: Path, manifest: Manifest) -> None:
 
 
 def change_file(folder: Path, name: str, change: Callable[[bytes | None], bytes]) -> None:
-    """Replace one of the files beside the generations. `change` gets the old content, None if there is none."""
+    """Replace a file outside the generations. `change` gets the old content, or None."""
     file = folder / name
     refuse_link(file)
     with locked(folder, wait_seconds=WAIT_SECONDS):
@@ -269,7 +267,7 @@ def change_file(folder: Path, name: str, change: Callable[[bytes | None], bytes]
 
 
 def record(folder: Path, *names: str) -> None:
-    """Write into the lock which folders are about to be made or replaced."""
+    """List names in the lock before creating or replacing them."""
     with (folder / LOCK).open("a", encoding="utf-8") as lock:
         lock.writelines(f"{name}\n" for name in names)
         lock.flush()
@@ -277,7 +275,7 @@ def record(folder: Path, *names: str) -> None:
 
 
 def remove_recorded(folder: Path) -> None:
-    """Remove what the lock names, except for the generations that are current or in use."""
+    """Remove the files that the lock lists, except current and used generations."""
     current = _current(folder)
     kept = []
     for name in dict.fromkeys((folder / LOCK).read_text("utf-8", errors="replace").splitlines()):
@@ -295,7 +293,7 @@ def remove_recorded(folder: Path) -> None:
 
 
 def _current(folder: Path) -> list[str]:
-    """Return the generations that the manifest names, none if it cannot be read."""
+    """Return the generations that the manifest names. Empty if it cannot be read."""
     try:
         manifest = read_manifest(folder)
     except (StorageError, NotFoundError):
@@ -304,9 +302,7 @@ def _current(folder: Path) -> list[str]:
 
 
 def storage_error(folder: Path, error: OSError) -> StorageError:
-    """An operating-system error in the words of a user."""
+    """Describe an error of the operating system for users."""
     if error.errno == errno.ENOSPC:
-        return StorageError(
-            f"the disk is full while writing {folder}: free some space and run again; nothing was changed"
-        )
-    return StorageError(f"cannot write {folder}: {error.strerror or error}; nothing was changed")
+        return StorageError(f"the disk is full, and {folder} was not changed: free some space and try again")
+    return StorageError(f"cannot write {folder}: {error.strerror or error}. Nothing was changed")

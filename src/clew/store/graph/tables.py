@@ -1,4 +1,4 @@
-"""Tables of nodes and edges as sources give them, and what was wrong with their rows."""
+"""Node and edge tables of the sources, and problems with their rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clew.core.errors import CorruptError, SourceError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One row that cannot be used, and where it stands; line 0 means the whole file."""
+    """An unusable row and its position. Line 0 means the whole file."""
 
     message: str
     file: str
@@ -22,7 +22,7 @@ class Problem:
 
 @dataclass
 class Problems:
-    """Raises at the first problem, or counts and lists them where `skip` is set."""
+    """Collects problems with `skip`, otherwise raises an error at the first problem."""
 
     skip: bool = False
     listed: list[Problem] = field(default_factory=list)
@@ -30,28 +30,28 @@ class Problems:
     most_listed: int = 1000
 
     def add(self, message: str, file: str, line: int) -> None:
-        """Report one row."""
+        """Report an unusable row."""
         if not self.skip:
-            raise SourceError(f"{message}; --skip-bad leaves such rows out and lists them", file=file, line=line)
+            raise SourceError(f"{message}: add --skip-bad to skip and list such rows", file=file, line=line)
         self.count += 1
         if len(self.listed) < self.most_listed:
             self.listed.append(Problem(message, file, line))
 
 
 NODE_COLUMNS = ("key", "type", "name", "aliases", "text")
-"""Columns with a meaning of their own; all others are attributes. Only `key` is required."""
+"""Columns with a special meaning. All other columns are attributes. Only `key` is required."""
 GROUPS = "clew:groups"
-"""Column of nodes or edges: the groups that may see a row, everybody where there are none. It is no attribute."""
+"""Column of nodes or edges with the groups that may see a row, not an attribute. Rows without groups are public."""
 ELEMENT = "clew:element"
-"""Column of nodes that were read of a graph database: what it calls them. It is no attribute."""
+"""Column with the ids of nodes from a graph database, not an attribute."""
 HIDDEN = (GROUPS, ELEMENT)
 EDGE_COLUMNS = ("head", "relation", "tail")
-"""Required columns of an edge table; all others are edge attributes."""
+"""Required columns of an edge table. All other columns are edge attributes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Rows of one file; row i stands on line `first_line + i`, or on `lines[i]` where rows and lines differ."""
+    """Rows of one file. Row i is on line `first_line + i`, or on `lines[i]` if rows and lines differ."""
 
     table: pa.Table
     file: str
@@ -59,13 +59,13 @@ class Piece:
     lines: pa.Array | None = None
 
     def line(self, row: int) -> int:
-        """The line a row came from."""
+        """Return the line of a row."""
         return self.first_line + row if self.lines is None else int(self.lines[row].as_py())
 
 
 @dataclass(frozen=True)
 class Visibility:
-    """How a base tells which groups a row is for. The base stores it, so that it applies to later changes too."""
+    """How groups are assigned to rows. The base stores it for later changes."""
 
     column: str | None = None
     """Column of groups in the sources (`--map groups=COLUMN`)."""
@@ -74,13 +74,13 @@ class Visibility:
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> Visibility:
-        """Read it from the facts of a base. Bases of earlier versions have none."""
+        """Read from the facts of a base. Bases of earlier versions have no visibility."""
         stored = facts.get("visibility", {})
         try:
             rules = {str(pattern): [*map(str, groups)] for pattern, groups in stored.get("rules", {}).items()}
             return cls(stored.get("column") and str(stored["column"]), rules)
         except (AttributeError, TypeError):
-            raise CorruptError("the manifest does not say who may see what: build the base again") from None
+            raise CorruptError("the visibility in the manifest is invalid: build the base again") from None
 
     def to_facts(self) -> dict[str, Any]:
         """Return the facts to store. Empty if the base has no groups."""
@@ -90,20 +90,20 @@ class Visibility:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """All nodes and edges of a knowledge base before the build; keys may be strings or integers.
+    """All nodes and edges of a knowledge base before the build. Keys may be strings or integers.
 
-    Where there are no node pieces, or `implicit` is true, entities that only edges name become nodes too.
+    Without node tables, or with `implicit`, entities that only edges name also become nodes.
     """
 
     nodes: tuple[Piece, ...]
     edges: tuple[Piece, ...]
     implicit: bool = False
     implicit_type: str = "entity"
-    """The type of nodes that only edges name, as heads; `--class movie` sets it."""
+    """Type of heads that only edges name. `--class movie` sets it."""
     notes: tuple[str, ...] = ()
     """Attribution and version of the sources, shown by `clew info`."""
     skipped: tuple[Problem, ...] = ()
-    """Rows the readers left out, where they were told to."""
+    """Rows that the readers skipped, if allowed."""
     answers: tuple[str, ...] = ()
-    """The types whose nodes may be answers, where the format of the sources says so; empty means all."""
+    """Types whose nodes may be answers, if the source format specifies them. Empty means all."""
     visibility: Visibility = Visibility()

@@ -1,4 +1,4 @@
-"""A knowledge base read as an undirected graph: what path search asks of it, on arrays and on any base."""
+"""A knowledge base as an undirected graph for path search, on arrays or any other base."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from clew.store.graph.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)
 MOST_AT_ONCE = 1 << 18
-"""Edges held in memory at once, whatever the degree of the nodes."""
+"""Maximum number of edges in memory at once, independent of node degrees."""
 HUB = 2048
-"""Nodes with more edges than this are read as slices of the mapped file; the edges of others are gathered."""
+"""Nodes with more edges are read as slices of the mapped file, other nodes by gathering."""
 
 MOST_COUNTED = 1000
-"""The edges of more nodes of a remote base are not counted."""
+"""Maximum number of nodes of a remote base whose edges are counted."""
 
 
 class UndirectedGraph:
-    """Edges without direction, asked of any base, such as a SPARQL endpoint: few calls, each for many nodes."""
+    """Edges without direction of any base, such as a SPARQL endpoint, with few calls for many nodes each."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
 
     def degrees(self, nodes: NodeSet) -> LongArray:
-        """How many edges each node has: what reading its neighbours costs. One where too many would be counted."""
+        """Return the number of edges of each node. Return ones if a remote base would have to count too many."""
         if isinstance(self._kb, StoredKnowledgeBase) or len(nodes) <= MOST_COUNTED:
             return self._kb.degrees(nodes.array)
         return np.ones(len(nodes), dtype=np.int64)
 
     def neighbors(self, nodes: NodeSet) -> NodeSet:
-        """All nodes one edge away."""
+        """Return all nodes one edge away."""
         return self._kb.neighbors(nodes)
 
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
-        """Every linked pair of a node of `left` and a node of `right` once, sorted."""
+        """Return every linked pair of a node of `left` and a node of `right` once, sorted."""
         near, far = (left, right) if len(left) <= len(right) else (right, left)
         edges = self._kb.edges_to(near, far, None, "any")
         ends = np.concatenate((edges.heads, edges.tails)), np.concatenate((edges.tails, edges.heads))
@@ -51,14 +51,14 @@ class UndirectedGraph:
         return pairs[:, 0], pairs[:, 1]
 
     def induced(self, nodes: NodeSet) -> Edges:
-        """The edges between these nodes in their stored direction, parallel ones kept, sorted."""
+        """Return the edges between these nodes in stored direction, including parallel edges, sorted."""
         edges = self._kb.edges_to(nodes, nodes, None, "out")
         hit = np.isin(edges.tails, nodes.array)
         return sorted_edges(edges.heads[hit], edges.relations[hit], edges.tails[hit])
 
 
 class ArrayGraph(UndirectedGraph):
-    """Reads the adjacency arrays in bounded chunks, from whichever side has fewer edges."""
+    """Reads the adjacency arrays in chunks of limited size, from the side with fewer edges."""
 
     def __init__(self, kb: ArrayKnowledgeBase) -> None:
         self._count = kb.count
@@ -66,11 +66,11 @@ class ArrayGraph(UndirectedGraph):
         self._degrees = np.diff(self._outward.starts) + np.diff(self._inward.starts)
 
     def degrees(self, nodes: NodeSet) -> LongArray:
-        """Edges in both directions."""
+        """Return the number of edges in both directions."""
         return self._degrees[nodes.array]
 
     def neighbors(self, nodes: NodeSet) -> NodeSet:
-        """All nodes one edge away."""
+        """Return all nodes one edge away."""
         reached = np.zeros(self._count, dtype=np.bool_)
         for side in (self._outward, self._inward):
             for _, lie in side.edges(nodes):
@@ -78,7 +78,7 @@ class ArrayGraph(UndirectedGraph):
         return NodeSet(np.flatnonzero(reached).astype(np.int32))
 
     def links(self, left: NodeSet, right: NodeSet) -> tuple[IntArray, IntArray]:
-        """Every linked pair once."""
+        """Return every linked pair once."""
         if self.degrees(left).sum() <= self.degrees(right).sum():
             lefts, rights = self._pairs(left, right)
         else:
@@ -87,7 +87,7 @@ class ArrayGraph(UndirectedGraph):
         return (keys // self._count).astype(np.int32), (keys % self._count).astype(np.int32)
 
     def induced(self, nodes: NodeSet) -> Edges:
-        """The edges between these nodes."""
+        """Return the edges between these nodes."""
         side, inside = self._outward, self._marks(nodes)
         heads, places = [NOTHING], [np.empty(0, dtype=np.int64)]
         for owners, lie in side.edges(nodes):
@@ -116,7 +116,7 @@ class ArrayGraph(UndirectedGraph):
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """One direction, with the place where the edges of each node begin."""
+    """One direction, with the index of each node's first edge."""
 
     starts: LongArray
     targets: IntArray
@@ -127,7 +127,7 @@ class _Side:
         return cls(adjacency.group_start[adjacency.node_groups], adjacency.targets, adjacency.relations_at)
 
     def edges(self, nodes: NodeSet) -> Iterator[tuple[IntArray, slice | LongArray]]:
-        """Where edges lie and whose they are: one owner and a slice for a hub, one owner per edge for the others."""
+        """Yield edge indexes and owners: a slice and one owner for a hub, one owner per edge for other nodes."""
         owners, starts, ends = nodes.array, self.starts[nodes.array], self.starts[nodes.array + 1]
         lengths = ends - starts
         hubs = np.flatnonzero(lengths > HUB)
@@ -145,11 +145,11 @@ class _Side:
 
 
 def undirected(kb: KnowledgeBase) -> UndirectedGraph:
-    """The fastest view there is of a knowledge base."""
+    """Return the fastest undirected view of a knowledge base."""
     return ArrayGraph(kb) if isinstance(kb, ArrayKnowledgeBase) else UndirectedGraph(kb)
 
 
 def sorted_edges(heads: IntArray, relations: IntArray, tails: IntArray) -> Edges:
-    """Edges by head, relation and tail."""
+    """Sort edges by head, relation and tail."""
     order = np.lexsort((tails, relations, heads))
     return Edges(heads[order], relations[order], tails[order])

@@ -1,6 +1,6 @@
-"""Who may see which rows: nodes and edges may carry groups, and a caller sees what one of the caller's groups may see.
+"""Visibility of rows: nodes and edges may have groups, and a caller sees rows of the caller's groups.
 
-A row without groups is for everybody. An edge is seen by who sees it and both its ends.
+A row without groups is public. An edge is visible to callers who see the edge and both ends.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ MAX_LISTED = 20
 """Maximum number of nodes and edges that an error lists."""
 Row = MutableMapping[str, Any]
 Rules = Mapping[str, Sequence[str]]
-"""A pattern of files or keys, such as `hr/*` → the groups that may see what matches."""
+"""A pattern of files or keys, such as `hr/*` → the groups that may see matching rows."""
 
 
 def read_rules(file: Path) -> dict[str, list[str]]:
-    """Rules from a TOML file: `"hr/*" = ["hr", "board"]`, one a line; the last pattern that matches decides."""
+    """Read rules from a TOML file with lines such as `"hr/*" = ["hr", "board"]`. The last matching pattern wins."""
     try:
-        told = parse_toml(file.read_text("utf-8"))
+        rules = parse_toml(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as failure:
         raise SourceError(f"cannot be read as TOML: {failure}", file=file) from None
-    for pattern, groups in told.items():
+    for pattern, groups in rules.items():
         if not isinstance(groups, list) or not all(isinstance(group, str) and group.strip() for group in groups):
             raise SourceError(f'{pattern!r}: expected a list of groups, such as "hr/*" = ["hr"]', file=file)
-    return told
+    return rules
 
 
 def restricted(tables: Tables, rules: Rules, *, strict: bool = True) -> Tables:
-    """The same tables, their nodes with the groups that rules give them: by file where they are of one, else by key.
+    """Add the groups of the rules to the nodes, by file if the node has one, otherwise by key.
 
-    Raise NotFoundError if a rule fits nothing and `strict` is set: a misspelt pattern would show what it was to hide.
+    Raise NotFoundError if a rule matches nothing and `strict` is set: a misspelt pattern would expose hidden rows.
     """
     if not rules:
         return tables
     found = [apply_rules(piece, rules) for piece in tables.nodes]
     unused = set(rules).difference(*(used for _, used in found))
     if unused and strict:
-        raise NotFoundError(f"the rule {min(unused)!r} fits no file and no key: correct it or leave it out")
+        raise NotFoundError(f"the rule {min(unused)!r} matches no file and no key: correct or remove it")
     visibility = replace(tables.visibility, rules=rules)
     return replace(tables, nodes=tuple(piece for piece, _ in found), visibility=visibility)
 
 
 def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None) -> tuple[Piece, set[str]]:
-    """Give nodes the groups of the rules that fit them. Return the rules that were used, too.
+    """Give nodes the groups of the matching rules. Also return the rules that were used.
 
-    `rows` marks the nodes that the rules are for, by default all.
+    `rows` marks the nodes to apply the rules to, by default all.
     """
     table = piece.table
     names = table["key"].cast(STRING)
@@ -71,7 +71,8 @@ def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None)
     groups = table[GROUPS].cast(STRINGS) if known else pa.chunked_array([pa.nulls(len(names), STRINGS)])
     used = set()
     for pattern, allowed in rules.items():
-        fits = pc.match_substring_regex(names, f"^(?:{_pattern(pattern)})$")
+        expression = translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
+        fits = pc.match_substring_regex(names, f"^(?:{expression})$")
         fits = fits if rows is None else pc.and_(fits, rows)
         if pc.any(fits, min_count=0).as_py():
             used.add(pattern)
@@ -81,17 +82,13 @@ def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None)
 
 
 def rule_audience(name: str, rules: Rules) -> frozenset[str]:
-    """Return the groups that the rules give a file. The last pattern that matches decides."""
+    """Return the groups that the rules give a file. The last matching pattern wins."""
     fitting = [groups for pattern, groups in rules.items() if fnmatchcase(name, pattern)]
     return audience(fitting[-1]) if fitting else frozenset()
 
 
-def _pattern(pattern: str) -> str:
-    return translate(pattern).removeprefix("(?s:").removesuffix(")\\Z")
-
-
 def fingerprint(tables: Tables) -> str:
-    """Return a digest of who may see which rows of a base."""
+    """Return a digest of the visibility of all rows."""
     nodes = [_rows_with_groups(piece.table) for piece in tables.nodes if has_groups(piece)]
     edges = [_rows_with_groups(piece.table) for piece in tables.edges if has_groups(piece)]
     told = [table.select(["key", GROUPS]).to_pylist() for table in nodes]
@@ -100,14 +97,14 @@ def fingerprint(tables: Tables) -> str:
 
 
 def groups_in(*batches: pa.RecordBatch | None) -> list[str]:
-    """Every group that the rows of nodes, or of edges, are for."""
+    """Return all groups of nodes and edges."""
     columns = [batch[GROUPS] for batch in batches if batch is not None and GROUPS in batch.schema.names]
     named = (pc.unique(pc.list_flatten(column)).to_pylist() for column in columns)
     return sorted({group for some in named for group in some if group})
 
 
 def audience(groups: Sequence[str | None] | None) -> frozenset[str]:
-    """Return the groups that a row is for. An empty set means everybody."""
+    """Return the groups of a row. An empty set means everybody."""
     return frozenset(group for group in groups or () if group)
 
 
@@ -117,12 +114,12 @@ def audience_text(groups: Collection[str]) -> str:
 
 
 def has_groups(piece: Piece) -> bool:
-    """Return whether some row of a piece is for groups."""
+    """Return whether any row has groups."""
     return bool(_rows_with_groups(piece.table).num_rows)
 
 
 def refuse_widening(old: Tables, new: Tables, place: object) -> None:
-    """Raise InputError with the list if some node or edge of a base would become visible to more people."""
+    """Raise InputError with a list if nodes or edges of a base would become visible to more people."""
     if found := widened(old, new):
         listed = "; ".join(found[:MAX_LISTED]) + (
             f"; and {len(found) - MAX_LISTED:,} more" if found[MAX_LISTED:] else ""
@@ -134,9 +131,9 @@ def refuse_widening(old: Tables, new: Tables, place: object) -> None:
 
 
 def widened(old: Tables, new: Tables) -> list[str]:
-    """Return the nodes and edges of both states whose readers would become more, each with its old and new groups.
+    """Return nodes and edges that would become visible to more people, with old and new groups.
 
-    Parallel edges count together, and each one by its attributes too: its content must not move to other readers.
+    Parallel edges count together, and also each by its attributes, since its content must not move to other readers.
     """
     nodes = _widened(old.nodes, new.nodes, "key", lambda row: [f"node {row['key']!r}"], ("key", GROUPS))
     return nodes + _widened(old.edges, new.edges, "head", _edge_names)
@@ -166,7 +163,7 @@ def _audiences(
     columns: Collection[str] | None,
     among: pa.ChunkedArray,
 ) -> dict[str, frozenset[str]]:
-    """Return who may see the rows of each name, among those whose first column is listed."""
+    """Return the groups of the rows of each name, for names listed in `among`."""
     found: dict[str, frozenset[str]] = {}
     for piece in pieces:
         table = piece.table.select([name for name in piece.table.column_names if columns is None or name in columns])
@@ -179,7 +176,7 @@ def _audiences(
 
 
 def edge_content(row: Row) -> str:
-    """Return what tells parallel edges apart: their attributes."""
+    """Return the attributes of an edge as text, to distinguish parallel edges."""
     held = {name: value for name, value in row.items() if name not in (*EDGE_COLUMNS, GROUPS) and value is not None}
     return repr(sorted(held.items())) if held else ""
 
@@ -196,7 +193,7 @@ def _rows_with_groups(table: pa.Table) -> pa.Table:
 
 
 def visible(tables: Tables, groups: Collection[str]) -> Tables:
-    """What a caller of these groups may see, as if nothing else had ever been there."""
+    """Return the rows visible to a caller of these groups, without any trace of other rows."""
     nodes = [_seen(piece, groups) for piece in tables.nodes]
     edges = [_seen(piece, groups) for piece in tables.edges]
     keys = pa.chunked_array([chunk for piece in nodes for chunk in piece.table["key"].cast(STRING).chunks], STRING)
@@ -205,8 +202,8 @@ def visible(tables: Tables, groups: Collection[str]) -> Tables:
         edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
     return replace(
         tables,
-        nodes=_told(nodes, NODE_COLUMNS),
-        edges=_told(edges, EDGE_COLUMNS),
+        nodes=_without_empty(nodes, NODE_COLUMNS),
+        edges=_without_empty(edges, EDGE_COLUMNS),
         implicit=False,
         visibility=Visibility(),
     )
@@ -237,8 +234,8 @@ def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
     return Piece(piece.table.filter(pa.array(mask)), piece.file)
 
 
-def _told(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:
-    """Without the columns in which no row says anything any more."""
+def _without_empty(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:
+    """Remove the columns without any values."""
     silent = {
         name
         for piece in pieces

@@ -1,1 +1,1 @@
-"""Names, BM25, vectors and their fusion over the nodes of a knowledge base."""
+"""Indexes over the nodes of a knowledge base: names, BM25, vectors and their fusion."""

@@ -1,4 +1,4 @@
-"""The indexes of a knowledge base: written with its graph, opened from its folder."""
+"""Build the indexes of a knowledge base with its graph, and open them from its folder."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from clew.store.index.vectors import VectorIndex
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 WITH_RELATIONS = "lexical_relations"
-"""The words of documents that hold relations, beside those that hold none."""
+"""Words of documents with relations, in addition to the documents without relations."""
 MOST_INDEXED = 200
-"""How many neighbours by one relation count as words of a document: what a hub is joined to says nothing about it."""
+"""Maximum number of neighbours by one relation to index. The neighbours of a hub say little about it."""
 BLOCK = 100_000
-"""Nodes whose neighbours are written out at once."""
+"""Number of nodes whose neighbours are rendered at once."""
 
 
 def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> str:
-    """Write every index that a base is searched by; returns the language that most of its texts are written in."""
+    """Write all indexes of a base. Return the language of most of its texts."""
     columns = kb.columns()
     shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
     words = searchable(columns, shown)
@@ -58,22 +58,21 @@ def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) 
     line = pa.scalar(SEPARATOR, pa.large_string())
     blocks = []
     for first in range(0, len(kb), BLOCK):
-        own = words.slice(first, BLOCK)
-        own = own.combine_chunks() if isinstance(own, pa.ChunkedArray) else own
-        names = kb.neighbour_names(first, first + len(own), MOST_INDEXED)
-        blocks.append(pc.binary_join_element_wise(own, names, line))
+        block = words.slice(first, BLOCK)
+        block = block.combine_chunks() if isinstance(block, pa.ChunkedArray) else block
+        names = kb.neighbour_names(first, first + len(block), MOST_INDEXED)
+        blocks.append(pc.binary_join_element_wise(block, names, line))
     return pa.chunked_array(blocks, pa.large_string())
 
 
 def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalIndex:
-    """The words of the node documents; where `relations` is set, of documents that hold the names of neighbours."""
+    """Open the index of node documents, with `relations` of documents that contain the names of neighbours."""
     if not relations or not kb.edge_count:
         return LexicalIndex.open(kb.generation / INDEX / LEXICAL, kb.language)
     folder = kb.generation / INDEX / WITH_RELATIONS
     if not folder.is_dir():
         raise FormatError(
-            f"{kb.folder} was built before documents with relations were indexed: build it again, "
-            "or leave them out with -O with_relations=false"
+            f"{kb.folder} has no index of documents with relations: build it again, or add -O with_relations=false"
         )
     return LexicalIndex.open(folder, kb.language)
 
@@ -87,7 +86,7 @@ def open_vectors(
     relations: bool = False,
     **options: int,
 ) -> VectorIndex:
-    """The vectors of a base; `spec` is how the embedder was named, `options` are those of `VectorIndex`."""
+    """Open the vectors of a base. `spec` is the name of the embedder, and `options` are passed to `VectorIndex`."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
     return index_vectors(kb, embedder, store, lexical, relations=relations, **options)
 
@@ -101,7 +100,7 @@ def index_vectors(
     relations: bool = False,
     **options: int,
 ) -> VectorIndex:
-    """The vectors of a base as a store holds them, or Qdrant, of documents with or without relations."""
+    """Open the vectors of a base in a store or in Qdrant, of documents with or without relations."""
     text = partial(kb.text, relations=relations)
     state = f"{kb.generation.name}{RELATIONS}" if relations else kb.generation.name
     address = Settings.load().vectors
@@ -114,7 +113,7 @@ def index_vectors(
 
 
 def name_tables(kb: ArrayKnowledgeBase) -> tuple[NameTable, TrigramIndex]:
-    """The names of a base in a folder, and the trigrams of these."""
+    """Open the names of a base in a folder, and their trigrams."""
     folder = kb.generation / INDEX / NAMES
     return NameTable.open(folder), TrigramIndex.open(folder)
 
@@ -126,9 +125,9 @@ def open_names(
     vectors: Index | None = None,
     graph: KnowledgeBase | None = None,
 ) -> NameIndex:
-    """The names of a base from its tables of them; words of its texts are never taken for misspelt names.
+    """Open the names of a base from its tables. Words of its texts never count as misspelt names.
 
-    `graph` has the edges where the base itself has none.
+    `graph` has the edges if the base has none itself.
     """
 
     def frequency(word: str) -> int:
@@ -147,67 +146,70 @@ def open_names(
 
 
 def vector_folder(folder: Path) -> Path:
-    """Where a knowledge-base folder keeps its vectors, for all its generations; a link to elsewhere is refused."""
+    """Return the folder for the vectors of all generations. Raise an error if it is a link."""
     refuse_link(folder / VECTORS)
     return folder / VECTORS
 
 
 def have_all_vectors(kb: ArrayKnowledgeBase, *, relations: bool | None = None) -> bool:
-    """Whether every node had a vector, as after `clew embed`: of this state, or of one that an update replaced.
+    """Return whether every node had a vector, as after `clew embed`, in this state or in a replaced state.
 
-    An update that was stopped before its vectors has left the rows of the state before.
+    An update that was stopped before its vectors leaves the rows of the previous state.
     """
     return any(rows_files(place, relations=relations) for place in vector_folder(kb.folder).glob("*"))
 
 
 def vectors_are_behind(folder: Path) -> bool:
-    """Whether a base had all its vectors, but only in a state that is gone: what changed it was killed before them."""
+    """Return whether only an earlier state of a base has all vectors, since a change was killed before its vectors."""
     rows = {file.name for place in vector_folder(folder).glob("*") for file in rows_files(place)}
     return bool(rows) and not any(read_manifest(folder).generation in name for name in rows)
 
 
 def forget_rows(folder: Path) -> None:
-    """Remove the rows of states that are gone: a base built anew computes its vectors when they are needed."""
+    """Remove the rows of deleted states. A rebuilt base computes its vectors on demand."""
     for place in vector_folder(folder).glob("*"):
         if place.is_dir() and not place.is_symlink():
             drop_rows(place, folder)
 
 
 def forget_old_rows(folder: Path) -> None:
-    """Remove the rows of states that are gone, unless they alone tell that every node once had a vector."""
+    """Remove the rows of deleted states, unless only they show that every node had a vector."""
     if not vectors_are_behind(folder):
         forget_rows(folder)
 
 
 def embedder_of(kb: ArrayKnowledgeBase) -> str:
-    """How the embedder of a base is named: the one its vectors come from, else the one made for what it holds."""
+    """Return the embedder of a base: the embedder of its vectors, or else the default for its content."""
     made_for = PASSAGES if "passage" in kb.schema.type_names else None
-    if kb.language != ENGLISH and has_multilingual():  # those that ship know English alone
+    if kb.language != ENGLISH and has_multilingual():  # the included embedders support only English
         made_for = MULTILINGUAL
     return trusted_embedder(remembered_embedder(vector_folder(kb.folder)) or made_for, kb.folder)
 
 
 def renew_vectors(kb: ArrayKnowledgeBase) -> int:
-    """Give every node of a changed base its vectors, of the documents that had them; returns how many were computed."""
+    """Compute the missing vectors of a changed base, for the kinds of documents that had vectors.
+
+    Return their number.
+    """
     spec = embedder_of(kb)
     kinds = [relations for relations in (False, True) if have_all_vectors(kb, relations=relations)]
     return embed_documents(kb, spec, kinds)
 
 
 def embed_documents(kb: ArrayKnowledgeBase, spec: str, kinds: Iterable[bool]) -> int:
-    """Compute every vector that is missing, of documents with relations (True) or without; returns how many were."""
+    """Compute all missing vectors of documents with relations (True) or without. Return their number."""
     embedder = open_embedder(spec)
-    lexical = open_lexical(kb)  # what is embedded ahead is never narrowed by words
+    lexical = open_lexical(kb)  # precomputed vectors do not depend on words
     return sum(open_vectors(kb, embedder, lexical, spec=spec, relations=kind).embed_all() for kind in kinds)
 
 
 def discard_vectors(folder: Path) -> None:
-    """Remove all vectors of a base: they are computed anew when they are needed."""
+    """Remove all vectors of a base. They are computed again on demand."""
     remove_stores(vector_folder(folder))
 
 
 def _aliases(columns: pa.RecordBatch) -> tuple[pa.Array, IntArray, NDArray[np.bool_]]:
-    """Names, other names, and keys that have a letter and are not the name: people look nodes up by these as well."""
+    """Return names, other names, and keys that contain a letter and differ from the name."""
     names, keys, others = columns["name"], columns["key"], columns["aliases"]
     with_key = np.flatnonzero(
         pc.and_(pc.match_substring_regex(keys, "[A-Za-z]"), pc.not_equal(keys, names)).to_numpy(zero_copy_only=False)

@@ -10,24 +10,24 @@ from clew.store.index.protocol import Link, Mention, Names
 
 @dataclass(frozen=True)
 class CorrectedNames:
-    """Other names stand for what they stood for before."""
+    """Names with user corrections. Other names keep their meaning."""
 
     names: Names
     fixes: Mapping[str, tuple[int, ...]]
-    """Name, case aside → the nodes it stands for; none where it names nothing."""
+    """Nodes of each name, ignoring case. Empty if the name refers to nothing."""
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The corrected nodes, all of them and whatever their type, or else what the name stood for before."""
+        """Return all corrected nodes of any type, or else the usual links of the name."""
         fixed = self._fixed(text)
         return self.names.link(text, type=type, k=k) if fixed is None else fixed
 
     def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The corrected nodes, or else those of like names."""
+        """Return the corrected nodes, or else nodes with similar names."""
         fixed = self._fixed(text)
         return self.names.spelled(text, type=type, k=k) if fixed is None else fixed
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
-        """The names in a text, those that name nothing left out."""
+        """Return the names in a text, except names corrected to refer to nothing."""
         found = []
         for mention in self.names.mentions(text, fuzzy=fuzzy):
             fixed = self._fixed(mention.text)
@@ -38,11 +38,11 @@ class CorrectedNames:
         return found
 
     def has_word(self, word: str) -> bool:
-        """Whether the base has a word, or a correction says what it stands for."""
+        """Return whether the base or a correction contains a word."""
         return self.names.has_word(word) or any(word in name.casefold().split() for name in self.fixes)
 
     def is_excluded(self, text: str) -> bool:
-        """Whether a text is, or is part of, what names nothing."""
+        """Return whether a text is part of a name corrected to refer to nothing."""
         excluded = [name.casefold() for name, nodes in self.fixes.items() if not nodes]
         return any(text.strip().casefold() in name for name in excluded)
 

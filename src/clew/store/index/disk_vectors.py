@@ -1,4 +1,4 @@
-"""Vector search in the folder of a base: its store of vectors, and the row of every node for each state of the base."""
+"""Vector search in the folder of a base: its vector store, and the row of every node for each state of the base."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from clew.store.index.vector_store import OWN, RELATIONS, Vectors, VectorStore, 
 from clew.store.index.vectors import VectorIndex
 
 HEADER = 128
-"""Bytes that NumPy puts before the numbers of an array."""
+"""Size of the NumPy header before the numbers of an array, in bytes."""
 TIE_MARGIN = 1e-4
-"""Cosines this much below the k-th may still tie with it: more than rounding moves a cosine and float32 sums differ."""
+"""Margin within which cosines may tie with the k-th: larger than rounding errors of cosines and float32 sums."""
 SCAN = 8
-"""Above one candidate in this many vectors, going through all of them is faster than picking."""
+"""With more than one candidate per this many vectors, a full scan is faster than gathering."""
 
 
 class DiskVectors(VectorIndex):
@@ -40,8 +40,10 @@ class DiskVectors(VectorIndex):
         generation: str = "",
         **options: int,
     ) -> None:
-        """`generation` names the state of the base that node ids belong to and, by `-relations` at its end, that its
-        documents hold relations: vectors of the two are never mixed.
+        """Open the index.
+
+        `generation` names the state of the base to which node ids belong. The suffix `-relations` means documents with
+        relations, whose vectors are kept separate.
         """
         self._kept, self._file = store, store.place / rows_file(generation) if generation else None
         rows = self._saved_rows(size)
@@ -59,7 +61,7 @@ class DiskVectors(VectorIndex):
     def _saved_rows(self, size: int) -> IntArray | None:
         rows = None if self._file is None else read_rows(self._file)
         if rows is not None and (len(rows) != size or rows.max() >= len(self._kept) or rows.min() < 0):
-            raise CorruptError(f"{self._file} does not fit its vectors: {repairs(self._kept.folder)}")
+            raise CorruptError(f"{self._file} does not match its vectors: {repairs(self._kept.folder)}")
         if rows is None and self._file and rows_files(self._kept.place, relations=has_relations(self._file)):
             base = self._kept.folder.parent
             instead = f"as in a base that was never embedded; `clew embed {base}` computes the rest"
@@ -74,23 +76,23 @@ class DiskVectors(VectorIndex):
 
 
 def rows_file(generation: str) -> str:
-    """The name of the file with the rows of one state of a base."""
+    """Return the name of the file with the rows of one state of a base."""
     return f"rows-{generation}.npy"
 
 
 def has_relations(file: Path) -> bool:
-    """Whether rows are those of documents with relations."""
+    """Return whether rows belong to documents with relations."""
     return file.stem.endswith(RELATIONS)
 
 
 def rows_files(place: Path, *, relations: bool | None = None) -> list[Path]:
-    """The rows in a store, of every state of its base; of documents with or without relations, or of both."""
+    """Return the row files of a store for all states, optionally only with or without relations."""
     files = (file for file in sorted(place.glob(rows_file("*"))) if OWN.fullmatch(file.name))
     return [file for file in files if relations is None or has_relations(file) == relations]
 
 
 def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
-    """Remove the rows of states that are gone, where some are kept those of their kind; a process may still use one."""
+    """Remove row files of deleted states, only of the same kind as `keep` if given. Generations in use stay."""
     for file in rows_files(place, relations=None if keep is None else has_relations(keep)):
         generation = file.stem.removeprefix("rows-").removesuffix(RELATIONS)
         if file != keep and not (base / generation).is_dir():
@@ -98,7 +100,7 @@ def drop_rows(place: Path, base: Path, keep: Path | None = None) -> None:
 
 
 def read_rows(file: Path) -> IntArray | None:
-    """The row of every node, where all have vectors; None where there is no such file."""
+    """Read the row of every node, or return None if there is no such file."""
     if not file.exists():
         return None
     content = file.read_bytes()
@@ -110,7 +112,7 @@ def read_rows(file: Path) -> IntArray | None:
 
 
 def vector_problems(folder: Path) -> list[str]:
-    """Everything that is wrong with the vectors in a folder; empty when all is well or there are none."""
+    """Return all problems with the vectors in a folder."""
     try:
         card = read_card(folder)
         if card is None:
@@ -123,19 +125,19 @@ def vector_problems(folder: Path) -> list[str]:
         try:
             rows = read_rows(file)
             if rows is not None and rows.max() >= len(store):
-                problems.append(f"{file} names vectors that are not there: {repairs(folder)}")
+                problems.append(f"{file} refers to missing vectors: {repairs(folder)}")
         except CorruptError as error:
             problems.append(str(error))
     return problems
 
 
 def repairs(folder: Path) -> str:
-    """What to do about damaged vectors."""
-    return f"`clew repair {folder.parent}` computes it anew"
+    """Return the remedy for damaged vectors."""
+    return f"run `clew repair {folder.parent}`"
 
 
 def _as_file(rows: IntArray) -> bytes:
-    """Rows as NumPy writes arrays, and a checksum as the last number."""
+    """Return rows in NumPy format, with a checksum as the last number."""
     content = io.BytesIO()
     np.save(content, np.append(rows, np.uint32(zlib.crc32(rows.tobytes())).view(np.int32)))
     return content.getvalue()

@@ -1,4 +1,4 @@
-"""Joins rankings into one."""
+"""Fusion of rankings."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 from clew.core.types import Ranking
 
 CONSTANT = 60
-"""What Cormack, Clarke and Büttcher add to every rank."""
+"""Constant that Cormack, Clarke and Büttcher add to every rank."""
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking], *, k: int | None = None) -> Ranking:
-    """Σ 1 / (CONSTANT + rank): Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009)."""
+    """Sum 1 / (CONSTANT + rank): Cormack, Clarke & Büttcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009)."""
     parts = [1.0 / (CONSTANT + 1 + np.arange(len(ranking))) for ranking in rankings]
     return _summed(rankings, parts, k)
 
 
 def min_max_sum(rankings: Sequence[Ranking], *, weights: Sequence[float] | None = None) -> Ranking:
-    """The sum of scores stretched to 0..1 in each ranking; a node that a ranking lacks gets 0 from it."""
+    """Sum the scores scaled to 0..1 per ranking. Missing nodes get 0."""
     return _summed(rankings, [min_max(ranking.scores) for ranking in rankings], None, weights)
 
 
 def preferring(ranking: Ranking, others: Ranking, factor: float) -> Ranking:
-    """A ranking with the nodes it lacks added from another one of the same length, their scores times a factor."""
+    """Append missing nodes from another ranking of the same length, with their scores multiplied by a factor."""
     more = ~np.isin(others.nodes, ranking.nodes)
     nodes = np.concatenate([ranking.nodes, others.nodes[more]])
     scores = np.concatenate([ranking.scores, others.scores[more] * np.float32(factor)])
@@ -34,7 +34,7 @@ def preferring(ranking: Ranking, others: Ranking, factor: float) -> Ranking:
 
 
 def min_max(scores: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Scores stretched to 0..1; all 1 where they are equal."""
+    """Scale scores to 0..1. Return ones if they are equal."""
     if not len(scores):
         return np.empty(0)
     values = scores.astype(np.float64)
@@ -62,7 +62,7 @@ LongArray = NDArray[np.int64]
 def join_groups(
     offsets: Sequence[LongArray], members: Sequence[Sequence[NDArray[Any]]]
 ) -> tuple[LongArray, list[NDArray[Any]]]:
-    """Where each group begins, and its members: first those of the first portion, then those of the second, …
+    """Concatenate the members of each group over all portions. Return the group offsets and the members.
 
     Portion p lists the members of group g at offsets[p][g] .. offsets[p][g + 1] in each of its parallel arrays
     members[p].

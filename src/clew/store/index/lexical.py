@@ -35,7 +35,7 @@ STRING = pa.large_string()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Portion:
-    """Some documents: which of the portion's words stands in which document, one entry an occurrence."""
+    """Some documents: the words of each document, one entry per occurrence."""
 
     first: int
     count: int
@@ -46,7 +46,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Postings:
-    """The documents of term t, ascending, are documents[offsets[t]:offsets[t + 1]], beside how often each has it."""
+    """Documents of term t in ascending order: documents[offsets[t]:offsets[t + 1]], with their counts."""
 
     terms: pa.Array
     offsets: NDArray[np.int64]
@@ -57,20 +57,20 @@ class Postings:
 
 
 SAMPLED, SAMPLE = 200, 500
-"""How many documents are read to tell their language, and how many characters of each."""
+"""Number of documents to detect the language, and characters of each."""
 RUNNING = 0.1
-"""Little words are a fifth of a running text and more; names alone have fewer, and those tell nothing."""
+"""Minimum share of stop words to detect a language. Running text has a fifth or more, lists of names fewer."""
 
 
 def written_in(documents: pa.Array | pa.ChunkedArray) -> str:
-    """The language of documents, by a sample from all over."""
+    """Detect the language of documents from a sample."""
     places = np.unique(np.linspace(0, len(documents) - 1, min(SAMPLED, len(documents))).astype(np.int64))
     texts = documents.take(pa.array(places)).to_pylist() if len(documents) else []
     return language_of(" ".join((text or "")[:SAMPLE] for text in texts), least=RUNNING)
 
 
 def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> Postings:
-    """Tokenise, stem and count; only distinct words are ever handled as strings."""
+    """Tokenise, stem and count terms. Only distinct words are processed as strings."""
     portions = list(_portions(texts))
     size = sum(portion.count for portion in portions)
     terms, term_of_word = _terms(portions, language)
@@ -85,7 +85,7 @@ def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> P
         borders.append(offsets)
         counted.append((documents + np.int32(portion.first), counts))
     portions.clear()
-    # Later portions hold later documents, so every term's documents come out ascending.
+    # Later portions contain later documents, so the documents of each term are ascending.
     offsets, (documents, counts) = join_groups(borders, counted)
     return Postings(terms, offsets, documents, counts, lengths)
 
@@ -93,7 +93,7 @@ def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> P
 def _by_term(
     documents: IntArray, terms: IntArray, size: int, count: int
 ) -> tuple[NDArray[np.int64], IntArray, NDArray[np.float32]]:
-    """Occurrences by term and then by document: where each term's begin, the documents, and how often each has it."""
+    """Sort occurrences by term and document. Return the offset of each term, the documents, and the counts."""
     codes = terms.astype(np.int64)
     codes *= size
     codes += documents
@@ -121,7 +121,7 @@ def _portions(texts: pa.Array | pa.ChunkedArray) -> Iterator[Portion]:
 def _with_pairs(
     lists: TokenLists, documents: IntArray, words: IntArray, vocabulary: pa.Array
 ) -> tuple[IntArray, IntArray, pa.Array]:
-    """Add every two neighbouring characters of a script without spaces as a word."""
+    """Add every two adjacent characters of a script without spaces as a word."""
     single = are_spaceless(vocabulary)
     if not single.any():
         return documents, words, vocabulary
@@ -138,7 +138,7 @@ def _with_pairs(
 
 
 def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntArray]]:
-    """All terms sorted by their bytes, and for each portion the term of every word, -1 for a stop word."""
+    """Return all terms sorted by bytes, and the term of every word for each portion, -1 for stop words."""
     vocabularies = [portion.vocabulary for portion in portions]
     if not vocabularies:
         return pa.array([], STRING), []
@@ -156,16 +156,16 @@ def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntAr
 
 K1, B = 1.2, 0.75
 SPARSE = 4
-"""With fewer postings than one per this many documents, merging them beats an accumulator over all documents."""
+"""Below one posting per this many documents, merging is faster than a dense accumulator."""
 ROUNDING = 1 - 10.0 ** (1 - SIGNIFICANT_DIGITS)
-"""Scores from this share of another one on may tie with it once both are rounded."""
+"""Scores above this share of another score may tie with it after rounding."""
 FEW = 16
-"""Looking so many nodes up takes as long as reading one posting for each."""
+"""Number of nodes to look up in the time of reading one posting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PostingList:
-    """The documents of one query term with their BM25 weights, its factor, and the most it can add to a score."""
+    """The documents of a query term with their BM25 weights, its factor, and its maximum contribution to a score."""
 
     documents: IntArray
     weights: NDArray[np.float32]
@@ -174,12 +174,12 @@ class PostingList:
 
 
 def idf(documents: int, having: int) -> float:
-    """How telling a term is: log(1 + (N - n + ½) / (n + ½))."""
+    """Return the inverse document frequency of a term: log(1 + (N - n + ½) / (n + ½))."""
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
 class LexicalIndex:
-    """Postings with their BM25 weights worked out at build, so that a search only adds."""
+    """Postings with precomputed BM25 weights, so that a search only adds."""
 
     def __init__(
         self,
@@ -190,20 +190,20 @@ class LexicalIndex:
         lengths: IntArray,
         language: str = ENGLISH,
     ) -> None:
-        """Use `LexicalIndex.open`."""
+        """Initialise from arrays. Use `LexicalIndex.open` instead."""
         self.language = language
         self.vocabulary, self.offsets = vocabulary, offsets
         self.documents, self.weights, self.lengths = documents, weights, lengths
 
     @staticmethod
     def write(folder: Path, documents: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> None:
-        """Index documents; the place of a document is its node id."""
+        """Index the documents. Document `i` belongs to node `i`."""
         postings = count_terms(documents, language)
         size, having = len(postings.lengths), np.diff(postings.offsets)
         idfs = np.log1p((size - having + 0.5) / (having + 0.5)).astype(np.float32)
         mean = float(postings.lengths.mean()) if postings.lengths.any() else 1.0
         saturation = (K1 * (1 - B + B * (postings.lengths / mean))).astype(np.float32)
-        weights = postings.counts  # in place: these are the largest arrays of a build
+        weights = postings.counts  # in place, since these are the largest arrays of a build
         divisor = saturation[postings.documents]
         divisor += weights
         weights *= K1 + 1
@@ -224,36 +224,36 @@ class LexicalIndex:
         return cls(SortedStrings.open(folder, "terms"), offsets, documents, weights, lengths, language)
 
     def terms(self, text: str) -> list[str]:
-        """The terms of a text as they are indexed here."""
+        """Return the indexed terms of a text."""
         return terms(text, self.language)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def frequency(self, term: str) -> int:
-        """How many documents have a term, written as `terms` writes it."""
+        """Return the number of documents with a term, as returned by `terms`."""
         place = self.vocabulary.find(term.encode())
         return 0 if place is None else int(self.offsets[place + 1] - self.offsets[place])
 
     def idf(self, term: str) -> float:
-        """How telling a term is; one that no document has tells most."""
+        """Return the inverse document frequency of a term. Unknown terms have the highest value."""
         return idf(len(self), self.frequency(term))
 
     def weight(self, text: str) -> float:
-        """How much a text tells: the idf of its terms, of those that some document has."""
+        """Return the sum of the inverse document frequencies of the known terms of a text."""
         return sum(self.idf(term) for term in self.terms(text) if self.frequency(term))
 
     def having(self, term: str) -> NodeSet:
-        """The nodes whose document has a term."""
+        """Return the nodes whose document contains a term."""
         place = self.vocabulary.find(term.encode())
         return NodeSet(self.documents[0:0] if place is None else self._postings(place).documents)
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The k best nodes that share a term with the query."""
+        """Return the k best nodes that share a term with the query."""
         return self.search_terms(Counter(self.terms(query)), k, among=among)
 
     def search_terms(self, weights: Mapping[str, float], k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The same for terms with a weight each, as `terms` writes them."""
+        """Return the k best nodes for weighted terms, as returned by `terms`."""
         found = self._found(weights)
         if k <= 0 or not found or (among is not None and not len(among)):
             return Ranking.of([], [])
@@ -266,7 +266,7 @@ class LexicalIndex:
         return best(scores, k) if among is None else best(scores[among.array], k, among.array)
 
     def scores(self, query: str, nodes: NodeSet) -> NDArray[np.float32]:
-        """The BM25 score of each of the given nodes, in their order; 0 where no term is shared."""
+        """Return the BM25 score of each given node, in order. 0 if no term is shared."""
         return _scores_of(nodes.array, self._found(Counter(self.terms(query)))).astype(np.float32)
 
     def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
@@ -279,7 +279,7 @@ class LexicalIndex:
         return PostingList(self.documents[first:last], self.weights[first:last], factor, most)
 
     def _contenders(self, found: list[PostingList], k: int, among: NodeSet | None) -> IntArray | None:
-        """The nodes that may be among the best k, judged by the rare terms; None where common terms may decide."""
+        """Return the nodes that may be among the best k by rare terms, or None if common terms may decide."""
         few: list[PostingList] = []
         common = sorted(found, key=lambda list_: -list_.most)
         postings = 0
@@ -300,7 +300,7 @@ class LexicalIndex:
 
 
 def best(scores: NDArray[np.float64], k: int, nodes: IntArray | None = None) -> Ranking:
-    """The k highest positive scores; `nodes` None means that score i belongs to node i."""
+    """Return the k highest positive scores. Without `nodes`, score i belongs to node i."""
     if len(scores) > 4 * k:
         least = np.partition(scores, len(scores) - k)[len(scores) - k]
         places = np.flatnonzero((scores >= least * ROUNDING) & (scores > 0))
@@ -310,7 +310,7 @@ def best(scores: NDArray[np.float64], k: int, nodes: IntArray | None = None) -> 
 
 
 def _scores_of(nodes: IntArray, found: list[PostingList]) -> NDArray[np.float64]:
-    """Binary search of the nodes in every posting list."""
+    """Compute the scores of nodes by binary search in every posting list."""
     scores = np.zeros(len(nodes))
     for list_ in found:
         places = list_.documents.searchsorted(nodes)

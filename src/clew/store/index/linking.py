@@ -1,4 +1,4 @@
-"""How likely a name of like spelling is the one that was meant; resemblance of meaning is not enough."""
+"""Probability that a similarly spelled name is meant. Similar meaning is not sufficient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link
 
 LINKED = 0.5
-"""Minimum probability of a link; a less likely name is not known."""
+"""Minimum probability of a link. Less likely names count as unknown."""
 WEIGHTS = {
     "errors": -25.28, "shortness": 0.56, "is part": -5.87, "covered": 4.98, "same initial": 1.33,
     "other digits": -6.18, "lead": 0.4, "rivals": -0.83,
@@ -19,12 +19,12 @@ WEIGHTS = {
 BIAS = 4.01
 """Fitted by `benchmarks/fit_links.py`: misspelled, reordered and shortened names against names of other bases."""
 REORDERED, JOINED = 0.5, 0.3
-"""Errors that another order of the words counts as, and other spaces."""
+"""Error counts for reordered words and for different spaces."""
 MAX_LEAD, MAX_RIVALS, FAR = 4.0, 3, 9.0
 
 
 def link_probability(text: str, links: Sequence[Link]) -> float:
-    """The probability that a name stands for the first of the nodes it is like; `links` as `Names.link` gives them."""
+    """Return the probability that a name refers to the first of `links`, which are the result of `Names.link`."""
     if not links or links[0].how == "vector":
         return 0.0
     if links[0].how == "exact":
@@ -35,8 +35,8 @@ def link_probability(text: str, links: Sequence[Link]) -> float:
 
 
 def link_features(text: str, aliases: Sequence[str]) -> dict[str, float]:
-    """What the probability of the first alias depends on; the others compete with it."""
-    form, best, *others = (form_of(one) for one in (text, *aliases))
+    """Return the features of the probability of the first alias, with the other aliases as competitors."""
+    form, best, *others = map(form_of, (text, *aliases))
     size, errors, in_words = max(len(form), len(best), 1), _errors(form, best), _errors_in_words(form, best)
     apart = {other for other in others if not set(best.split()) <= set(other.split())}
     rivals = [other for other in apart if _errors_in_words(form, other) is not None]
@@ -56,7 +56,7 @@ def link_features(text: str, aliases: Sequence[str]) -> dict[str, float]:
 
 
 def _errors_in_words(form: str, longer: str) -> int | None:
-    """Typing errors of a name that lacks words of a longer one; None if it has words that the longer one lacks."""
+    """Count typing errors of a name that lacks words of a longer name. Return None if it has additional words."""
     words, known = form.split(), longer.split()
     if len(words) >= len(known):
         return None
@@ -65,7 +65,7 @@ def _errors_in_words(form: str, longer: str) -> int | None:
 
 
 def _errors(form: str, other: str) -> float:
-    """Typing errors between two names, whatever the order of their words or the spaces in them."""
+    """Count typing errors between two names, ignoring word order and spaces."""
     sorted_form, sorted_other = (" ".join(sorted(one.split())) for one in (form, other))
     joined = OSA.distance(form.replace(" ", ""), other.replace(" ", ""))
     return min(float(OSA.distance(form, other)), OSA.distance(sorted_form, sorted_other) + REORDERED, joined + JOINED)

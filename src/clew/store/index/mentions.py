@@ -1,4 +1,4 @@
-"""Names in a running text: the longest that match, never overlapping, and none that are only everyday words."""
+"""Names in running text: longest matches without overlaps, and without everyday words."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from clew.store.index.strings import SortedStrings
 from clew.store.index.tokens import Token, stop_words
 
 FEWEST_DIGITS = 3
-"""Shorter numbers are not names."""
+"""Minimum number of digits of a number that counts as a name."""
 NOTHING: frozenset[str] = frozenset()
 WIDEST = 4
-"""A misspelt name is looked for in runs of so many words."""
+"""Maximum number of words in a misspelt name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Tokens first .. last that are the form of a name; `is_exact` unless its number was changed."""
+    """Tokens first .. last that match the form of a name. `is_exact` is false if singular and plural were exchanged."""
 
     first: int
     last: int
@@ -29,18 +29,18 @@ class Match:
 
 @lru_cache(maxsize=1)
 def common_words() -> frozenset[str]:
-    """Words that questions are made of, beside the stop words: alone they are names only where they are capitalised."""
+    """Return stop words and common words of questions, which are names only if capitalised."""
     return stop_words() | frozenset(files("clew.store.index").joinpath("common_words.txt").read_text("utf-8").split())
 
 
 def is_common(word: str, ignored: frozenset[str] = NOTHING) -> bool:
-    """Whether a word, or the singular of a plural, says nothing by itself."""
+    """Return whether a word or its singular is too common to be a name."""
     singular = word.removesuffix("s")
     return any(form in words for words in (common_words(), ignored) for form in (word, singular))
 
 
 def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
-    """Every run of tokens that is a form: one binary search per token that some form may still go on with."""
+    """Find every run of tokens that is a form, with one binary search per token that may continue a form."""
     found = []
     for first in range(len(tokens)):
         prefix = b""
@@ -55,14 +55,14 @@ def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
                 if other is not None:
                     found.append(Match(first, last, other, is_exact=False))
             prefix = wanted + b" "
-            following = place + is_form  # a space sorts before all else, so continuations follow at once
+            following = place + is_form  # a space sorts first, so continuations follow directly
             if following >= len(forms) or not forms[following].startswith(prefix):
                 break
     return found
 
 
 def longest(matches: Iterable[Match], tokens: Sequence[Token]) -> list[Match]:
-    """The matches that remain when longer ones are taken first, exact ones before others; in reading order."""
+    """Select non-overlapping matches in reading order, preferring longer and exact matches."""
     taken: list[Match] = []
     covered: set[int] = set()
 
@@ -80,17 +80,17 @@ def longest(matches: Iterable[Match], tokens: Sequence[Token]) -> list[Match]:
 def is_telling(
     match: Match, tokens: Sequence[Token], text: str, ignored: frozenset[str], is_written: Callable[[str], bool]
 ) -> bool:
-    """Whether a match can be meant as a name.
+    """Return whether a match can be meant as a name.
 
-    A single word of the schema (`ignored`) means the schema. Everyday words must be capitalised where no sentence
-    begins, stop words inside a longer name excepted; a single one must also be written like the alias itself
-    (`is_written`): a film may be called "It".
+    A single word of the schema (`ignored`) refers to the schema. Everyday words must be capitalised inside a sentence,
+    except stop words inside a longer name. A single everyday word must also be written like the alias (`is_written`): a
+    film may be called "It".
     """
     run = tokens[match.first : match.last + 1]
     if is_number(match, tokens):
         return len(run[0].text) >= FEWEST_DIGITS
     dull = ignored if len(run) == 1 else NOTHING
-    if not all(is_common(token.text, dull) or _is_letter(token.text) for token in run):
+    if not all(is_common(token.text, dull) or (len(token.text) == 1 and token.text.isascii()) for token in run):
         return True
     before = text[: run[0].start].rstrip()
     if text.upper() == text or not before or before[-1] in ".?!":
@@ -104,12 +104,12 @@ def is_telling(
 
 
 def is_number(match: Match, tokens: Sequence[Token]) -> bool:
-    """Whether a match is one token of digits."""
+    """Return whether a match is one token of digits."""
     return match.first == match.last and tokens[match.first].text.isdecimal()
 
 
 def numbers_beside(start: int, end: int, tokens: Sequence[Token], text: str) -> list[list[Token]]:
-    """The number that follows a span, of several tokens where dots join them, and the one that precedes it."""
+    """Return the number after a span, with several tokens if joined by dots, and the number before it."""
     after: list[Token] = []
     for token in tokens:
         if token.start >= end:
@@ -122,7 +122,7 @@ def numbers_beside(start: int, end: int, tokens: Sequence[Token], text: str) -> 
 
 
 def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool], ignored: frozenset[str]) -> list[range]:
-    """Runs of free tokens that include one, and neither begin nor end in a stop word or a word of the schema."""
+    """Return runs of free tokens around a token that do not start or end with a stop word or a word of the schema."""
     runs = []
     for first in range(place, max(-1, place - WIDEST), -1):
         if not is_free[first]:
@@ -137,7 +137,7 @@ def runs_around(place: int, tokens: Sequence[Token], is_free: Sequence[bool], ig
 
 
 def telling_runs(tokens: Sequence[Token], ignored: frozenset[str]) -> list[range]:
-    """Runs of words, stop words only inside, not all of them everyday words or numbers; the longest first."""
+    """Return runs of words with stop words only inside, and not only common words or numbers, longest first."""
     is_small = [token.text in stop_words() for token in tokens]
     is_free = [token.text.isalnum() for token in tokens]
     runs = [
@@ -156,16 +156,12 @@ def telling_runs(tokens: Sequence[Token], ignored: frozenset[str]) -> list[range
     ]
 
 
-def _is_letter(word: str) -> bool:
-    return len(word) == 1 and word.isascii()
-
-
 NUMBERS = (("ies", "y"), ("es", ""), ("s", ""), ("y", "ies"), ("", "s"))
-"""Endings of plurals and of their singulars, and the other way round."""
+"""Endings of plurals and singulars, in both directions."""
 
 
 def other_numbers(word: str) -> list[str]:
-    """The singulars that a word may be the plural of, and its plurals."""
+    """Return the possible singulars and plurals of a word."""
     return [
         word.removesuffix(ending) + replacement
         for ending, replacement in NUMBERS
@@ -174,6 +170,6 @@ def other_numbers(word: str) -> list[str]:
 
 
 def _other_number(prefix: bytes, word: str, forms: SortedStrings) -> int | None:
-    """The form with the last word in the singular instead of the plural, or in the plural instead of the singular."""
+    """Find the form with singular and plural of the last word exchanged."""
     places = (forms.find(prefix + other.encode()) for other in other_numbers(word))
     return next((place for place in places if place is not None), None)

@@ -1,4 +1,4 @@
-"""Every alias of every node: sorted by its normal form, each form with the nodes it may stand for."""
+"""All aliases of all nodes, sorted by normal form. Each form has its nodes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex
 from clew.store.index.tokens import Token, normalise, normalise_column
 
 POOL = 50
-"""So many forms of like spelling are compared letter by letter."""
+"""Number of similar forms that are compared letter by letter."""
 MOST = 0.99
-"""A form that is not the wanted one is never quite sure."""
+"""Maximum score of a form that is not identical."""
 
 
 def similar(
     wanted: Sequence[str], places: IntArray, given: Sequence[str], least: float
 ) -> list[list[tuple[int, float]]]:
-    """For every wanted form those of the given ones that are at least so similar, best first, itself left out."""
+    """Return for each wanted form the given forms with a minimum similarity, best first, except itself."""
     if not len(places):
         return [[] for _ in wanted]
     straight = process.cdist(wanted, given, scorer=fuzz.ratio)
@@ -42,7 +42,10 @@ def similar(
 
 
 def is_derived(word: str, other: str) -> bool:
-    """Whether two words differ by common endings alone, as "invent" and "inventor" do: such a word is not misspelt."""
+    """Return whether two words differ only by common endings, as "invent" and "inventor".
+
+    Such words are not misspelt.
+    """
     return _root(word) == _root(other)
 
 
@@ -55,26 +58,26 @@ def _root(word: str) -> str:
 
 STRING = pa.large_string()
 NAME, ALIAS, SHORTENED = 0, 1, 2
-"""A node's own name, another name of it, or one of these without the brackets at its end."""
+"""Kinds of names: a node's name, an alias, or either without the brackets at its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entries:
-    """Who bears a form: the nodes, the alias of each as it was given, and what kind of name that is."""
+    """The nodes of a form, with the written alias and the kind of name of each."""
 
     nodes: IntArray
     kinds: NDArray[np.uint8]
     aliases: Sequence[str]
 
     def taken(self, places: NDArray[np.intp]) -> Entries:
-        """Some of them."""
+        """Select entries by index."""
         return Entries(self.nodes[places], self.kinds[places], [self.aliases[place] for place in places.tolist()])
 
 
 class NameTable:
-    """Entries in the order of their forms: the node, how the alias was given, and as what kind of name.
+    """Entries in the order of their forms: node, written alias and kind of name.
 
-    For every word of a form, the forms that have it.
+    It also maps every word to the forms that contain it.
     """
 
     def __init__(
@@ -88,21 +91,21 @@ class NameTable:
         word_offsets: NDArray[np.int64],
         word_forms: IntArray,
     ) -> None:
-        """Use `NameTable.open`."""
+        """Initialise from arrays. Use `NameTable.open` instead."""
         self.forms, self.words, self.aliases = forms, words, aliases
         self.offsets, self.nodes, self.kinds = offsets, nodes, kinds
         self.word_offsets, self.word_forms = word_offsets, word_forms
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]) -> None:
-        """Index aliases; the nodes and kinds lie beside them."""
+        """Index aliases with their parallel nodes and kinds."""
         folder.mkdir(parents=True, exist_ok=True)
         aliases, forms, nodes, kinds = _with_forms(aliases.cast(STRING), nodes, kinds)
         distinct = pc.unique(forms)
         distinct = distinct.take(pc.sort_indices(distinct))
         codes = pc.index_in(forms, value_set=distinct).to_numpy(zero_copy_only=False).astype(np.int64)
         order = np.lexsort((nodes, kinds, codes))
-        # The same form of the same node once, as its own name where it is one.
+        # Each form of a node occurs once, preferably as its name.
         by_node = np.lexsort((kinds, nodes, codes))
         repeated = np.zeros(len(codes), dtype=np.bool_)
         repeated[by_node[1:]] = (codes[by_node[1:]] == codes[by_node[:-1]]) & (
@@ -129,19 +132,19 @@ class NameTable:
         return len(self.forms)
 
     def find(self, form: str) -> int | None:
-        """The place of a form; None where no name has it."""
+        """Return the index of a form, or None if no name has it."""
         return self.forms.find(form.encode())
 
     def matches(self, tokens: Sequence[Token]) -> list[Match]:
-        """Every run of tokens that is a form."""
+        """Return every run of tokens that is a form."""
         return find_matches(tokens, self.forms)
 
     def texts(self, places: IntArray) -> list[str]:
-        """Forms by their places."""
+        """Return forms by index."""
         return [self.forms[place].decode() for place in places.tolist()]
 
     def beginning(self, begin: str, most: int) -> list[tuple[int, str]]:
-        """The first forms that begin so, with their places."""
+        """Return the first forms with a prefix, with their indexes."""
         found, wanted = [], begin.encode()
         first = self.forms.place(wanted)
         for place in range(first, min(len(self.forms), first + most)):
@@ -152,26 +155,26 @@ class NameTable:
         return found
 
     def entries(self, form: int) -> Entries:
-        """The nodes that bear a form."""
+        """Return the entries of a form."""
         first, last = int(self.offsets[form]), int(self.offsets[form + 1])
         aliases = [self.aliases[entry].decode() for entry in range(first, last)]
         return Entries(self.nodes[first:last], self.kinds[first:last], aliases)
 
     def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
-        """Every node that bears one of the forms, beside which of the forms it is."""
+        """Return every node of the forms, with the position of its form in `forms`."""
         entries, amounts = positions(self.offsets[forms], self.offsets[forms + 1])
         return np.repeat(np.arange(len(forms)), amounts), self.nodes[entries]
 
     def sizes(self, forms: IntArray) -> NDArray[np.int64]:
-        """How many bytes each form has."""
+        """Return the length of each form in bytes."""
         return self.forms.offsets[forms + 1] - self.forms.offsets[forms]
 
     def has_word(self, word: str) -> bool:
-        """Whether some name has a word."""
+        """Return whether any name contains a word."""
         return self.words.find(word.encode()) is not None
 
     def containing(self, words: Sequence[str], most: int) -> IntArray:
-        """The forms that have all the words; none where even the rarest word is in more than `most`."""
+        """Return the forms with all the words. Empty if even the rarest word is in more than `most` forms."""
         places = [self.words.find(word.encode()) for word in words]
         known = [place for place in places if place is not None]
         if not known or len(known) < len(places):
@@ -195,21 +198,21 @@ def _write_words(folder: Path, forms: pa.Array) -> None:
     owners = np.repeat(np.arange(len(forms)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
     pairs = rank[encoded.indices.to_numpy()] * max(len(forms), 1) + owners
     pairs.sort()
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # a word may be in a name twice; much faster than np.unique
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # a word may occur twice in a name, and this is faster than np.unique
     words, having = np.divmod(pairs, max(len(forms), 1))
     np.save(folder / "word_offsets.npy", words.searchsorted(np.arange(len(order) + 1)).astype(np.int64))
     np.save(folder / "word_forms.npy", having.astype(np.int32))
 
 
 def form_of(text: str) -> str:
-    """The normal form of a name; one without letters or digits is taken as it stands."""
+    """Return the normal form of a name. Names without letters or digits are only lower-cased."""
     return normalise(text) or " ".join(text.lower().split())
 
 
 def _with_forms(
     aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]
 ) -> tuple[pa.Array, pa.Array, IntArray, NDArray[np.uint8]]:
-    """Add shortened names, then give every alias its form; what has none is left out."""
+    """Add shortened names, and compute the form of every alias. Drop aliases without a form."""
     bracketed = np.flatnonzero(
         pc.match_substring_regex(aliases, r"[^\s(].*\([^()]*\)\s*$").to_numpy(zero_copy_only=False)
     )

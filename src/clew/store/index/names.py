@@ -1,4 +1,4 @@
-"""From a name to the nodes it may stand for: exact, then with typos or in another order, then by meaning."""
+"""Find the nodes of a name: exact, then with typos or reordered words, then by meaning."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ from clew.store.index.strings import TrigramIndex
 from clew.store.index.tokens import ENGLISH, Token, language_of, normalise, stop_words, tokenise
 
 SHORTEST_FUZZY = 4
-"""Shorter names are not guessed at."""
+"""Minimum length of a name for fuzzy matching."""
 SIMILAR = 0.72
-"""Less similar spellings are different names."""
+"""Minimum similarity of two spellings of a name."""
 SURE = 0.9
-"""From this similarity on, meanings are not asked for."""
+"""Similarity from which no search by meaning is needed."""
 SIMILAR_IN_TEXT = 0.84
-"""In a running text a misspelt name must be nearer, since nothing says that a name is meant at all."""
+"""Minimum similarity in running text. It is higher, since a word need not be a name at all."""
 MOST_LONGER = 1000
-"""A word in more names than these does not stand for any of them."""
+"""Maximum number of names with a word. A more frequent word does not refer to any of them."""
 MOST_IN_TEXT = 20
-"""So many nodes are listed for one mention."""
+"""Maximum number of nodes per mention."""
 MOST_SHORTENED = 50
-"""In a running text, one word that is in more names than these does not stand for any of them."""
+"""Maximum number of names with a single word in running text. A more frequent word does not refer to any of them."""
 SHORTEST_ODD = 5
-"""Shorter words of a text are not guessed at: IATA is no misspelt ATA."""
+"""Minimum length of a misspelt word in text: IATA is not a misspelt ATA."""
 ROOT = 4
-"""Words with fewer letters in common are not made from one another."""
+"""Minimum number of common letters of derived words."""
 SAME_ROOT = 0.6
-"""Words with a smaller share of their letters in common are not made from one another."""
+"""Minimum share of common letters of derived words."""
 DERIVED = 0.87
-"""How sure a name is that a word was made from."""
+"""Score of a name that a word is derived from."""
 MOST_RARE = 3
-"""In small letters, a word beside other names stands only for names that are hardly more than these."""
+"""Maximum number of names with a lower-case word that occurs next to other names."""
 ACRONYM = re.compile(r"(?<![\w-])[A-Z][A-Z&]{1,5}(?![\w-])")
 FEWEST_INITIALS, MOST_FORMS = 3, 300_000
-"""Names of fewer words have no acronym; with more forms than this, acronyms are not looked for."""
+"""Minimum number of words of a name with an acronym, and maximum number of forms for which acronyms are searched."""
 MOST_ODD = 4
-"""So many unknown words of a text are taken for misspelt names."""
+"""Maximum number of unknown words of a text that are tried as misspelt names."""
 Prominence = Callable[[IntArray], NDArray[np.integer]]
 
 
 class NameIndex:
-    """All aliases of a base, looked up in milliseconds among millions."""
+    """Index of all aliases of a base, with lookups in milliseconds among millions."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class NameIndex:
         frequency: Callable[[str], int] = lambda _: 0,
         language: str = ENGLISH,
     ) -> None:
-        """`types` holds the type code of every node.
+        """Initialise from tables. `types` has the type code of every node.
 
-        `vectors` finds by meaning what no spelling finds, and `name_of` names it. Among nodes of one name, those with
-        more `prominence` come first. `frequency` tells how many texts of the base a word is in; those are in a
-        `language`, and words of another one may be like names by chance.
+        `vectors` searches by meaning if no spelling matches, and `name_of` returns names. Among nodes of one name,
+        nodes with more `prominence` come first. `frequency` counts the texts of the base with a word. The texts are in
+        `language`, since words of another language may resemble names by chance.
         """
         self.language = language
         self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
@@ -91,24 +91,24 @@ class NameIndex:
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, is_name: NDArray[np.bool_] | None = None) -> None:
-        """Index aliases with their nodes; `is_name` marks the nodes' own names, all of them where it is None."""
-        own = np.ones(len(nodes), dtype=np.bool_) if is_name is None else is_name
-        NameTable.write(folder, aliases, nodes, np.where(own, NAME, ALIAS).astype(np.uint8))
+        """Index aliases with their nodes. `is_name` marks the nodes' names, None means all."""
+        marks = np.ones(len(nodes), dtype=np.bool_) if is_name is None else is_name
+        NameTable.write(folder, aliases, nodes, np.where(marks, NAME, ALIAS).astype(np.uint8))
 
     @classmethod
     def open(cls, folder: Path, types: IntArray, schema: Schema, *, name_of: Callable[[int], str] = str) -> NameIndex:
-        """Map an index that finds by spelling alone."""
+        """Map an index without search by meaning."""
         return cls(NameTable.open(folder), TrigramIndex.open(folder), types, schema, name_of=name_of)
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The nodes a name may stand for: exact, then of like spelling, then, where these are poor, of near meaning."""
+        """Return the possible nodes of a name: exact, then similar spelling, then similar meaning if these are poor."""
         links = self.spelled(text, type=type, k=k)
         if len(links) < k and self.vectors is not None and (not links or links[0].score < SURE):
             links += self._by_meaning(text, self._code(type), k, {link.node for link in links})
         return links[:k]
 
     def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The links to nodes whose names are the same or alike in spelling."""
+        """Return links to nodes with the same or similar spelling."""
         form, code = form_of(text), self._code(type)
         place = self.table.find(form)
         links = [] if place is None else self._exact(place, text, code)
@@ -120,7 +120,7 @@ class NameIndex:
         return None if type is None else self.schema.type_code[self.schema.node_type(type).name]
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
-        """The names that occur in a text, case aside: longest match first, never overlapping, in reading order."""
+        """Return the names in a text, ignoring case: longest matches without overlaps, in reading order."""
         tokens = tokenise(text)
         matches = self.table.matches(tokens)
         meant = [match for match in matches if self._is_meant(match, tokens, text)]
@@ -132,16 +132,16 @@ class NameIndex:
         found = [self._numbered(mention, tokens, text) for mention in found]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
-        if fuzzy:  # "Romney" may stand for "Mitt Romney", and so may "romney" where nothing else is named
+        if fuzzy:  # "Romney" may refer to "Mitt Romney", and so may "romney" if there are no other names
             found += self._shortened(text, tokens, found)
             found += self._derived(text, tokens, found)
             found += self._acronyms(text, found)
-        if not found:  # and so may a small number: "Who directed 9?"
+        if not found:  # maybe a small number is a name: "Who directed 9?"
             found = [self._mention(match, tokens, text) for match in matches if is_number(match, tokens)]
         return sorted(found, key=lambda mention: mention.start)
 
     def has_word(self, word: str) -> bool:
-        """Whether a name, a value or a text of the base has a word."""
+        """Return whether a name, a value or a text of the base contains a word."""
         return self.table.has_word(word) or self.frequency(word) > 0
 
     # Names
@@ -149,7 +149,7 @@ class NameIndex:
     def _exact(self, form: int, text: str, code: int | None) -> list[Link]:
         entries = self._entries(form, code)
         full = np.flatnonzero(entries.kinds != SHORTENED)
-        entries = entries.taken(full) if len(full) else entries  # brackets tell apart what else has one name
+        entries = entries.taken(full) if len(full) else entries  # brackets distinguish nodes of the same name
         scores = [self._exactness(*one, text) for one in zip(entries.kinds, entries.aliases, strict=True)]
         return self._ordered(entries, "exact", scores)
 
@@ -159,7 +159,7 @@ class NameIndex:
         return 1.0 if alias == text else 0.99 if alias.casefold() == text.casefold() else 0.98
 
     def _like(self, form: str, code: int | None, k: int, known: set[int]) -> list[Link]:
-        """Names of like spelling, and longer names with all the words; best first."""
+        """Return names with similar spelling, and longer names with all the words, best first."""
         links: dict[int, Link] = {}
         for place, score in sorted(self._like_forms(form, code), key=lambda pair: (-pair[1], pair[0])):
             for link in self._all_of(place, score, code):
@@ -178,7 +178,7 @@ class NameIndex:
         return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
 
     def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
-        """Names that have all the words and more; the less is missing and the more prominent, the surer."""
+        """Return names with all the words and more. The score rises with coverage and prominence."""
         forms = self.table.containing(words, MOST_LONGER)
         if code is not None and len(forms):
             forms = forms[self._have_type(forms, code)]
@@ -200,7 +200,7 @@ class NameIndex:
         return tuple(Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known)
 
     def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
-        """The nodes of a form that is like the wanted one."""
+        """Return the nodes of a similar form."""
         entries = self._entries(form, code)
         return self._ordered(entries, "fuzzy", [score] * len(entries.nodes))
 
@@ -214,7 +214,7 @@ class NameIndex:
         return np.asarray(np.bincount(owners[fits], minlength=len(forms)) > 0)
 
     def _ordered(self, entries: Entries, how: Literal["exact", "fuzzy"], scores: Sequence[float]) -> list[Link]:
-        """Surest first, own names before other names, then the more prominent node."""
+        """Sort by score, then names before aliases, then by prominence."""
         nodes = entries.nodes
         order = np.lexsort((nodes, -self.prominence(nodes), entries.kinds, -np.asarray(scores)))
         return [Link(int(nodes[place]), entries.aliases[place], how, scores[place]) for place in order.tolist()]
@@ -229,7 +229,7 @@ class NameIndex:
 
     def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
         start, end = tokens[match.first].start, tokens[match.last].end
-        if match.is_exact:  # "C++" is no "C"
+        if match.is_exact:  # "C++" is not "C"
             aliases = self.table.entries(match.form).aliases
             end = max([end, *(start + len(alias) for alias in aliases if text.startswith(alias, start))])
         links = self._exact(match.form, text[start:end], None)[:MOST_IN_TEXT]
@@ -238,7 +238,7 @@ class NameIndex:
         return Mention(start, end, text[start:end], tuple(links))
 
     def _numbered(self, mention: Mention, tokens: Sequence[Token], text: str) -> Mention:
-        """A name with a number beside it, where few names have both: "1986 Mets" may be "1986 New York Mets"."""
+        """Extend a name by an adjacent number if few names contain both: "1986 Mets" may be "1986 New York Mets"."""
         inside = [token.text for token in tokens if mention.start <= token.start < mention.end]
         for run in numbers_beside(mention.start, mention.end, tokens, text):
             longer = self._longer([*(token.text for token in run), *inside], None)
@@ -249,7 +249,7 @@ class NameIndex:
         return mention
 
     def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
-        """Runs of words that are nearly a name, around words that neither names nor texts of the base know."""
+        """Find runs of words that resemble a name, around words that occur in no name or text of the base."""
         is_free = [not any(mention.start <= token.start < mention.end for mention in found) for token in tokens]
         odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
         mentions = []
@@ -267,7 +267,10 @@ class NameIndex:
         return mentions
 
     def _shortened(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
-        """Words that together are in few names, the longest runs first; beside other names only with capitals."""
+        """Find words that occur together in few names, longest runs first.
+
+        Next to other names they must be capitalised.
+        """
         covered = {
             place
             for place, token in enumerate(tokens)
@@ -293,7 +296,7 @@ class NameIndex:
         return mentions
 
     def _acronyms(self, text: str, found: Sequence[Mention]) -> list[Mention]:
-        """Capitals that are the first letters of a name: "WHO" may stand for "World Health Organization"."""
+        """Find acronyms of names: "WHO" may refer to "World Health Organization"."""
         mentions = []
         for match in ACRONYM.finditer(text):
             is_free = not any(mention.start <= match.start() < mention.end for mention in found)
@@ -305,17 +308,17 @@ class NameIndex:
 
     @cached_property
     def _by_initials(self) -> dict[str, list[int]]:
-        """First letters, little words left out → the forms they are of."""
+        """Forms by the initials of their words, without stop words."""
         found: dict[str, list[int]] = {}
         if len(self.table) <= MOST_FORMS:
-            for place, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
+            for index, form in enumerate(self.table.texts(np.arange(len(self.table), dtype=np.int32))):
                 words = [word for word in form.split() if word not in stop_words()]
                 if len(words) >= FEWEST_INITIALS:
-                    found.setdefault("".join(word[0] for word in words), []).append(place)
+                    found.setdefault("".join(word[0] for word in words), []).append(index)
         return found
 
     def _derived(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
-        """Words with a capital that are made from a name, or a name from them: "African" may stand for "Africa"."""
+        """Find capitalised words derived from a name or vice versa: "African" may refer to "Africa"."""
         mentions = []
         for token in tokens:
             is_free = not any(mention.start <= token.start < mention.end for mention in found)
@@ -328,7 +331,7 @@ class NameIndex:
         return mentions
 
     def _nearest_root(self, word: str) -> tuple[int, float]:
-        """The form of one word that has the longest beginning in common with a word, and the share of that."""
+        """Return the one-word form with the longest common prefix, and the share of that prefix."""
         best, share = -1, 0.0
         for place, name in self.table.beginning(word[:ROOT], MOST_LONGER):
             common = next(
@@ -339,7 +342,7 @@ class NameIndex:
         return best, share
 
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
-        """The run of words that is most like a name, the longest of equally good ones."""
+        """Return the run of words most similar to a name. Prefer longer runs."""
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
         near = [self.trigrams.nearest(form, POOL) for form in wanted]
         places = distinct(np.sort(np.concatenate(near)))
@@ -359,7 +362,7 @@ class NameIndex:
 
 
 def schema_words(schema: Schema) -> frozenset[str]:
-    """The words of types, relations and attributes: "gene" in a question means the type, not a node of that name."""
+    """Return the words of types, relations and attributes: "gene" in a question means the type, not a node."""
     labels = [node_type.label for node_type in schema.node_types]
     labels += [label for relation in schema.relations for label in (relation.name, relation.label, relation.inverse)]
     labels += [label for attribute in schema.attribute_types for label in (attribute, words_of(attribute))]

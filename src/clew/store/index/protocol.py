@@ -1,4 +1,4 @@
-"""What the indexes over the nodes of a knowledge base do."""
+"""Protocols of the indexes over the nodes of a knowledge base."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Index(Protocol):
     """Ranks nodes against a text."""
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The k best nodes; `among` None means all, an empty set means none."""
+        """Return the k best nodes. `among` None means all nodes, an empty set means none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A node that a name may stand for: how it was found, through which alias, how sure (0..1)."""
+    """A possible node of a name, with the alias, the kind of match, and a score from 0 to 1."""
 
     node: int
     alias: str
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A span of a text that names one or more nodes."""
+    """A span of text that refers to one or more nodes."""
 
     start: int
     end: int
@@ -41,17 +41,17 @@ class Names(Protocol):
     """Finds nodes by name: exact, then fuzzy, then by vector."""
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The nodes a name may stand for, best first; an alias of many nodes gives them all (up to k)."""
+        """Return the possible nodes of a name, best first, up to k."""
         ...
 
     def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The links to nodes whose names are the same or alike in spelling, whatever they mean."""
+        """Return links to nodes with the same or similar spelling, ignoring meaning."""
         ...
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
-        """The names that occur in a text: longest match first, never overlapping, in reading order."""
+        """Return the names in a text: longest matches without overlaps, in reading order."""
         ...
 
     def has_word(self, word: str) -> bool:
-        """Whether a name, a value or a text of the base has a word."""
+        """Return whether a name, a value or a text of the base contains a word."""
         ...

@@ -1,7 +1,7 @@
-"""Vectors in Qdrant instead of the base's folder: by content, a collection for each base and embedder, searched there.
+"""Vectors in Qdrant instead of the base's folder, with one collection per base and embedder.
 
-A point is the vector of one text. Its id is the hash of the text; its payload says for each state of the base which
-nodes have it. Qdrant searches exactly, so that scores are those of the index on disk.
+A point is the vector of one text, and its id is the hash of the text. The payload lists its nodes for each state of the
+base. Qdrant searches exactly, so scores equal the scores of the index on disk.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:  # an extra
 T = TypeVar("T")
 SCHEME = "qdrant+"
 FINISHED = str(UUID(int=0))
-"""The point that names the states of the base in which every node has its vector."""
+"""Point that lists the states of the base in which every node has a vector."""
 
 
 @lru_cache(maxsize=4)
 def connect(address: str) -> QdrantClient:
-    """A client for `qdrant+http://HOST:6333`, or for `qdrant+file:///FOLDER`, which needs no server."""
+    """Return a client for `qdrant+http://HOST:6333`, or for `qdrant+file:///FOLDER`, which needs no server."""
     with needing("qdrant", "qdrant_client"):
         from qdrant_client import QdrantClient
     url = address.removeprefix(SCHEME).partition("#")[0]
@@ -53,7 +53,7 @@ def connect(address: str) -> QdrantClient:
 
 @contextmanager
 def refusing(what: str) -> Iterator[None]:
-    """Say in plain words why Qdrant did not do as it was told."""
+    """Turn errors of Qdrant inside the block into StorageError."""
     from qdrant_client.http.exceptions import ApiException
 
     try:
@@ -68,13 +68,13 @@ def _portions(ids: list[T]) -> Iterator[list[T]]:
 
 
 class QdrantStore:
-    """The vectors of one base by one embedder; safe for threads and for several servers."""
+    """The vectors of one base by one embedder, safe for threads and several servers."""
 
     def __init__(self, address: str, base: str, embedder: Embedder, spec: str) -> None:
-        """Vectors of another embedder lie in another collection; one whose vectors are of another length is refused."""
+        """Open the collection of an embedder. Raise EmbedderMismatch if its vectors have another length."""
         self.client, self.dimension, self.spec = connect(address), embedder.dimension, spec
         self.is_server = not address.startswith(f"{SCHEME}file:")
-        """The engine in a folder compares with every vector, and takes no hints how to search."""
+        """Whether it is a server. The embedded engine compares all vectors and accepts no search parameters."""
         self.collection = f"clew {base} {file_name(embedder.name)}"
         self.refusal: str | None = None
         self._ids: list[str] = []
@@ -102,17 +102,17 @@ class QdrantStore:
             return int(self.client.count(self.collection).count)
 
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
-        """Numbers by which this process knows the vectors of texts, -1 where they are not kept."""
+        """Return the row numbers of texts in this process, -1 for missing vectors."""
         ids = [str(UUID(bytes=key.tobytes())) for key in hashes]
-        unknown = [one for one in dict.fromkeys(ids) if one not in self._rows]
+        unknown = [point for point in dict.fromkeys(ids) if point not in self._rows]
         for some in _portions(unknown):
             with refusing(self.collection):
                 there = self.client.retrieve(self.collection, some, with_payload=False)
             self._number(str(point.id) for point in there)
-        return np.array([self._rows.get(one, -1) for one in ids], dtype=np.int64)
+        return np.array([self._rows.get(point, -1) for point in ids], dtype=np.int64)
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
-        """The vectors of the given rows."""
+        """Return the vectors of the given rows."""
         ids = [self._ids[row] for row in rows.tolist()]
         found: dict[str, Any] = {}
         for some in _portions(list(dict.fromkeys(ids))):
@@ -121,10 +121,10 @@ class QdrantStore:
             found |= {str(point.id): point.vector for point in there}
         if len(found) < len(set(ids)):
             raise StorageError(f"vectors have vanished from Qdrant's {self.collection!r}: open the base again")
-        return np.array([found[one] for one in ids], dtype=np.float32).reshape(-1, self.dimension)
+        return np.array([found[point] for point in ids], dtype=np.float32).reshape(-1, self.dimension)
 
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
-        """Keep vectors and return their rows; one that another server has kept meanwhile is the same one."""
+        """Store vectors and return their rows. Vectors that another server has stored meanwhile are the same."""
         from qdrant_client.models import PointStruct
 
         ids = [str(UUID(bytes=key.tobytes())) for key in hashes]
@@ -135,12 +135,12 @@ class QdrantStore:
         return self.rows(hashes)
 
     def is_finished(self, state: str) -> bool:
-        """Whether every node of a state of the base has its vector, as after `clew embed`."""
+        """Return whether every node of a state has a vector, as after `clew embed`."""
         with refusing(self.collection):
             return any(state in (point.payload or {}) for point in self.client.retrieve(self.collection, [FINISHED]))
 
     def finish(self, state: str, rows: IntArray) -> None:
-        """Say of each vector which nodes of a state have it, then that all have one."""
+        """Record the nodes of each vector in a state, then that all nodes have vectors."""
         from qdrant_client.models import PayloadSchemaType, PointStruct, SetPayload, SetPayloadOperation
 
         nodes: dict[int, list[int]] = {}
@@ -157,7 +157,7 @@ class QdrantStore:
             self.client.set_payload(self.collection, {state: [UNKNOWN]}, points=[FINISHED], wait=True)
 
     def nearest(self, state: str, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        """The nodes of a state that bear the k nearest vectors, all nodes or some."""
+        """Return the nodes of a state with the k nearest vectors, among all or some nodes."""
         from qdrant_client.models import FieldCondition, Filter, MatchAny, Range, SearchParams
 
         wanted = Range(gte=0) if nodes is None else None
@@ -182,7 +182,7 @@ class QdrantStore:
 
 
 class QdrantVectors(ServedVectors):
-    """The same ranking as the index on disk gives."""
+    """Vector index with the same ranking as the index on disk."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class QdrantVectors(ServedVectors):
         return self._collection.nearest(self.state, vector, nodes, k)
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The rows of nodes: numbers of this process, so that texts tell them also where all have vectors."""
+        """Return the rows of nodes by their texts, since row numbers are specific to this process."""
         return self._sought(nodes)
 
     def _save_rows(self) -> None:

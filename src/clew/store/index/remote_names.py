@@ -1,4 +1,4 @@
-"""Names of a base behind an endpoint, which is asked for them."""
+"""Names of a remote base, queried from its endpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.store.remote.sparql import SHORT, SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import content, iri, literal, pages_of
 
 LONGEST = 10
-"""Words of the longest name looked for in a question."""
+"""Maximum number of words of a name in a question."""
 
 
 class RemoteNames:
@@ -22,7 +22,7 @@ class RemoteNames:
         self.kb = kb
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The nodes with this label."""
+        """Return the nodes with this label."""
         name = " ".join(text.split())
         if self.kb.reading.entities and SHORT.fullmatch(name):
             with suppress(NotFoundError):
@@ -36,11 +36,11 @@ class RemoteNames:
         return tuple(sorted(found, key=lambda link: link.node)[:k])
 
     def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
-        """The nodes with this label."""
+        """Return the nodes with this label."""
         return self.link(text, type=type, k=k)
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
-        """Labels that occur in a text: longest match first, never overlapping, in reading order."""
+        """Return the labels in a text: longest matches without overlaps, in reading order."""
         tokens = tokenise(text)
         spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokens)}
         found = self._labelled({name: _spellings(name) for name in spans})
@@ -53,11 +53,11 @@ class RemoteNames:
         return sorted(taken, key=lambda mention: mention.start)
 
     def has_word(self, word: str) -> bool:  # noqa: ARG002 - an endpoint cannot be searched for words
-        """Unknown."""
+        """Return False, since it is unknown."""
         return False
 
     def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
-        """For each name the nodes with one of its spellings as label; what describes a relation or a type is none."""
+        """Return the nodes with one of each name's spellings as label, except descriptions of relations and types."""
         owners: dict[str, list[str]] = {}
         for name, spellings in asked.items():
             for spelling in spellings:
@@ -74,12 +74,12 @@ class RemoteNames:
                     found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
         every = [node for labelled in found.values() for node, _ in labelled]
         known = {ref.id for ref in self.kb.refs(every) if ref.type in self.kb.schema.type_code}
-        kept = {name: [one for one in labelled if one[0] in known] for name, labelled in found.items()}
+        kept = {name: [pair for pair in labelled if pair[0] in known] for name, labelled in found.items()}
         return {name: labelled for name, labelled in kept.items() if labelled}
 
 
 def _runs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
-    """Every run of words that may be a name: none that is only stop words."""
+    """Yield every run of words that contains more than stop words."""
     for first in range(len(tokens)):
         for last in range(first, min(first + LONGEST, len(tokens))):
             if any(token.text not in stop_words() for token in tokens[first : last + 1]):
@@ -87,5 +87,5 @@ def _runs(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 
 def _spellings(name: str) -> list[str]:
-    """As written, with underscores, in title case and with a capital first: an endpoint compares letter by letter."""
+    """Return spelling variants, since endpoints compare exactly: as written, underscores, title case, capitalised."""
     return list(dict.fromkeys((name, name.replace(" ", "_"), name.title(), name[:1].upper() + name[1:], name.lower())))

@@ -1,4 +1,4 @@
-"""Tables of strings, and the strings that share most trigrams with a text."""
+"""String tables, and search for strings by shared trigrams."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from clew.store.graph.adjacency import map_array
 from clew.store.index.fusion import join_groups
 
 HEAD = 8
-"""The first bytes of every string are kept as one integer, so that most of a search runs in compiled code."""
+"""Number of leading bytes stored as an integer, so that most of a search runs in compiled code."""
 
 
 class StringTable:
-    """Strings one after another in one array of bytes; string i is read without the others."""
+    """Concatenated strings in one byte array, with random access."""
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
         self.data, self.offsets = data, offsets
@@ -46,7 +46,7 @@ class StringTable:
 
 
 class SortedStrings(StringTable):
-    """Distinct strings in the order of their bytes."""
+    """Distinct strings sorted by their bytes."""
 
     def __init__(self, data: NDArray[np.uint8], offsets: NDArray[np.int64], heads: NDArray[np.uint64]) -> None:
         super().__init__(data, offsets)
@@ -54,13 +54,13 @@ class SortedStrings(StringTable):
 
     @classmethod
     def of(cls, strings: Sequence[str]) -> SortedStrings:
-        """Strings that are sorted by their bytes and distinct, in memory."""
+        """Create from strings that are distinct and sorted by their bytes, in memory."""
         data, offsets = byte_arrays(pa.array(strings, pa.large_string()))
         return cls(data, offsets, _heads(data, offsets))
 
     @staticmethod
     def write(folder: Path, name: str, strings: pa.Array | pa.ChunkedArray) -> None:
-        """Save strings that are sorted by their bytes and distinct."""
+        """Save strings that are distinct and sorted by their bytes."""
         data, offsets = byte_arrays(strings)
         np.save(folder / f"{name}_bytes.npy", data)
         np.save(folder / f"{name}_offsets.npy", offsets)
@@ -73,19 +73,19 @@ class SortedStrings(StringTable):
         return cls(plain.data, plain.offsets, map_array(folder / f"{name}_heads.npy"))
 
     def place(self, wanted: bytes) -> int:
-        """Where a string stands, or would stand."""
+        """Return the index of a string, or its insertion point."""
         head = np.uint64(int.from_bytes(wanted[:HEAD].ljust(HEAD, b"\0"), "big"))
         first, last = int(self.heads.searchsorted(head)), int(self.heads.searchsorted(head, side="right"))
         return bisect_left(range(len(self)), wanted, first, last, key=self.__getitem__)
 
     def find(self, wanted: bytes) -> int | None:
-        """Where a string stands; None where it is not among them."""
+        """Return the index of a string, or None if it is missing."""
         place = self.place(wanted)
         return place if place < len(self) and self[place] == wanted else None
 
 
 def byte_arrays(strings: pa.Array | pa.ChunkedArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of all strings, and where each begins and ends."""
+    """Return the bytes of all strings, and their offsets."""
     column = strings if isinstance(strings, pa.ChunkedArray) else pa.chunked_array([strings])
     lengths = pc.binary_length(column).to_numpy() if len(column) else np.empty(0, dtype=np.int64)
     offsets = np.zeros(len(column) + 1, dtype=np.int64)
@@ -111,34 +111,34 @@ def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
 
 BUCKETS = 1 << 16
 LONGEST = 1000
-"""Lengths above this one are not told apart."""
+"""Maximum length that is distinguished, in characters."""
 PORTION = 200_000
-"""So many strings are taken at a time when an index is written."""
+"""Number of strings to index at once."""
 FEWEST, BUDGET = 14, 20_000
-"""The rarest trigrams are read until so many postings are, but at least the first few: typos make rare ones."""
+"""Minimum number of trigrams, and number of postings, to read. Rare trigrams come first, and typos create rare ones."""
 SHARE = 0.2
-"""Strings with less than this share of the weight of the wanted trigrams are not looked at."""
+"""Minimum share of the weight of the wanted trigrams."""
 
 LOOKED_AT, MORE = 4, 8
-"""Where only some strings are kept: how many are looked at for each wanted one, and how many times more after that."""
+"""Number of strings to check per wanted string if some are filtered, and its growth per attempt."""
 
 
 class TrigramIndex:
-    """For every trigram the strings that have it; one space stands before and after each string."""
+    """The strings of every trigram. Strings have one space at both ends."""
 
     def __init__(
         self, offsets: NDArray[np.int64], members: IntArray, places: IntArray, lengths: NDArray[np.int64]
     ) -> None:
-        """Use `TrigramIndex.open`."""
+        """Initialise from arrays. Use `TrigramIndex.open` instead."""
         self.offsets, self.members = offsets, members
         self.places = places
-        """The place of each string in the order in which they were given."""
+        """Original index of each string."""
         self.lengths = lengths
-        """The number of strings shorter than 0, 1, 2, … characters."""
+        """Number of strings shorter than 0, 1, 2, … characters."""
 
     @staticmethod
     def write(folder: Path, strings: pa.Array) -> None:
-        """Index strings by place."""
+        """Index strings by their positions."""
         sizes = np.minimum(pc.utf8_length(strings).to_numpy(), LONGEST)
         places = np.argsort(sizes.astype(np.uint16), kind="stable").astype(np.int32)
         borders, groups = [np.zeros(BUCKETS + 1, dtype=np.int64)], [(np.empty(0, dtype=np.int32),)]
@@ -167,7 +167,7 @@ class TrigramIndex:
     def nearest(
         self, text: str, count: int, *, keep: Callable[[IntArray], NDArray[np.bool_]] | None = None
     ) -> IntArray:
-        """The places of up to `count` strings of like length that share the most telling trigrams, best first."""
+        """Return up to `count` strings of similar length that share the rarest trigrams, best first."""
         size = min(len(text), LONGEST)
         slack = 2 + size // 8
         window = range(max(0, size - slack), min(LONGEST, size + slack) + 1)
@@ -193,7 +193,7 @@ class TrigramIndex:
         count: int,
         keep: Callable[[IntArray], NDArray[np.bool_]] | None,
     ) -> IntArray:
-        """The places of the `count` best that are kept; `keep` is asked about no more of them than it takes."""
+        """Return the `count` best strings that pass `keep`, which is called for as few as possible."""
         looked_at = count if keep is None else count * LOOKED_AT
         while True:
             least = np.partition(totals, -looked_at)[-looked_at] if looked_at < len(totals) else -np.inf
@@ -206,11 +206,11 @@ class TrigramIndex:
             looked_at *= MORE
 
     def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
-        """How many strings of the given lengths have each trigram."""
+        """Count the strings of the given lengths with each trigram."""
         return np.array([len(members) for members in self.having(codes, window)], dtype=np.int64)
 
     def having(self, codes: NDArray[np.int64], window: range) -> list[IntArray]:
-        """For each trigram the strings of the given lengths that have it, as their ranks by length."""
+        """Return the strings of the given lengths with each trigram, as ranks by length."""
         bounds = np.array([self.lengths[window.start], self.lengths[window.stop]], dtype=np.int32)
         lists = []
         for first, last in zip(self.offsets[codes].tolist(), self.offsets[codes + 1].tolist(), strict=True):
@@ -220,7 +220,7 @@ class TrigramIndex:
 
 
 def _trigrams(strings: list[str]) -> tuple[NDArray[np.uint16], IntArray]:
-    """The hashed trigram around every character, and the string it belongs to."""
+    """Return the hashed trigram around every character, and its string."""
     joined = " " + " ".join(strings) + " "
     points = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     owners = np.repeat(np.arange(len(strings), dtype=np.int32), [len(string) for string in strings])

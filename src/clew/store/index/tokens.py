@@ -1,4 +1,4 @@
-"""Texts to tokens, stems and terms, whole columns at a time and in any script."""
+"""Tokens, stems and terms of texts in any script, for whole columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 SHORTEST = 4
-"""Shorter words stay as they are."""
+"""Minimum length of a word to stem."""
 _WORD = "^[a-z]+$"
 ENGLISH = "en"
 SCRIPTS = (
@@ -32,39 +32,39 @@ SCRIPTS = (
     ("he", "\u0590", "\u05ff"),
     ("th", "\u0e00", "\u0e7f"),
 )
-"""Scripts that tell a language, or the one that is most written in them."""
+"""Scripts that identify a language, or the most common language of the script."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """The words of a language that say nothing about a text, and what its words end in; of some, nothing is known."""
+    """Stop words and endings of a language. Both are empty for unknown languages."""
 
     stop_words: frozenset[str] = frozenset()
     endings: tuple[tuple[str, str, str], ...] = ()
     signs: str = ""
-    """Letters and marks that it shares with few."""
+    """Characters that few other languages use."""
 
     @cached_property
     def compiled(self) -> tuple[tuple[str, re.Pattern[str], str], ...]:
-        """The endings, for one word at a time."""
+        """The endings with compiled patterns."""
         return tuple((letters, re.compile(pattern), instead) for letters, pattern, instead in self.endings)
 
 
 @cache
 def language(code: str) -> Language:
-    """What the file of a language holds; another language is another file of this form."""
+    """Load the file of a language. Add a language by adding a file of this form."""
     file = files("clew.store.index").joinpath("languages", f"{code}.toml")
     if not file.is_file():
         return Language()
-    told = tomllib.loads(file.read_text("utf-8"))
-    words = frozenset("".join(map(_fold_character, told["words"])).split())
-    endings = tuple((one[0], one[1], one[2]) for one in told.get("endings", ()))
-    return Language(words, endings, told.get("signs", ""))
+    content = tomllib.loads(file.read_text("utf-8"))
+    words = frozenset("".join(map(_fold_character, content["words"])).split())
+    endings = tuple((letters, pattern, instead) for letters, pattern, instead in content.get("endings", ()))
+    return Language(words, endings, content.get("signs", ""))
 
 
 @cache
 def _known_languages() -> tuple[str, ...]:
-    """English first: where nothing tells, it is that."""
+    """Return all languages, with English first as the default."""
     found = [file.name.removesuffix(".toml") for file in files("clew.store.index").joinpath("languages").iterdir()]
     return tuple(sorted(found, key=lambda code: (code != ENGLISH, code)))
 
@@ -75,10 +75,10 @@ FILE_NAME = re.compile(r"[A-Za-z0-9-]+(?:[._/\\][A-Za-z0-9-]+)+")
 def language_of(
     text: str, besides: Iterable[tuple[int, int]] = (), default: str = ENGLISH, *, least: float = 0.0
 ) -> str:
-    """The language that most words of a text tell, by their script, their letters or by being its little words.
+    """Detect the language of most words, by script, special letters or stop words.
 
-    `besides` are spans that tell nothing, such as those of names; `least` is the share of words that must tell.
-    Names of files tell nothing either: no word of guide_en.odt is one of the language.
+    Ignore the spans `besides`, such as names. `least` is the minimum share of words that must indicate a language. File
+    names are also ignored: no word of guide_en.odt belongs to the language.
     """
     for start, end in besides:
         text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
@@ -92,7 +92,7 @@ def language_of(
             votes[script] += 1
         elif len(token.text) > 1:  # a single letter may be anything
             votes.update(c for c in _known_languages() if token.text in language(c).stop_words)
-    if votes["ja"]:  # Han beside kana
+    if votes["ja"]:  # Han together with kana
         votes["ja"] += votes.pop("zh", 0)
     most = max(votes.values())
     likely = [code for code in votes if votes[code] == most]
@@ -100,7 +100,7 @@ def language_of(
 
 
 def stem_all(words: pa.Array, code: str = ENGLISH) -> pa.Array:
-    """The stem of every word; words with digits or of another script stay."""
+    """Return the stem of every word. Words with digits or of other scripts stay unchanged."""
     inflected = pc.and_(pc.match_substring_regex(words, _WORD), pc.greater_equal(pc.binary_length(words), SHORTEST))
     stems = words.filter(inflected)
     for letters, pattern, instead in language(code).endings:
@@ -113,7 +113,7 @@ def stem_all(words: pa.Array, code: str = ENGLISH) -> pa.Array:
 
 @lru_cache(maxsize=100_000)
 def stem(word: str, code: str = ENGLISH) -> str:
-    """The stem of one word."""
+    """Return the stem of a word."""
     if len(word) < SHORTEST or not (word.isascii() and word.isalpha() and word.islower()):
         return word
     for letters, pattern, instead in language(code).compiled:
@@ -137,7 +137,7 @@ SPACELESS_RANGES = (
     ("\U00020000", "\U0003ffff"),
 )
 CHUNK_BYTES = 16_000_000
-"""Texts are taken in portions of about this size, so that temporary arrays stay small whatever the base."""
+"""Approximate size of the portions in which texts are processed, in bytes, to limit temporary arrays."""
 SPACE = ord(" ")
 _SPACELESS = "[" + "".join(f"{first}-{last}" for first, last in SPACELESS_RANGES) + "]"
 _SPACELESS_CHARACTER = re.compile(_SPACELESS)
@@ -155,19 +155,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenLists:
-    """The tokens of many texts one after another; those of text i are tokens[offsets[i]:offsets[i + 1]]."""
+    """The tokens of many texts: tokens[offsets[i]:offsets[i + 1]] belong to text i."""
 
     tokens: pa.Array
     offsets: NDArray[np.int64]
 
     def joined(self) -> pa.Array:
-        """Every text as its tokens with single spaces between them."""
+        """Return every text as its tokens joined by spaces."""
         lists = pa.LargeListArray.from_arrays(pa.array(self.offsets), self.tokens)
         return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
 
 def tokenise_column(texts: pa.Array | pa.ChunkedArray) -> Iterator[TokenLists]:
-    """The tokens of a column of texts, portion by portion; a null counts as an empty text."""
+    """Yield the tokens of a column of texts in portions. Nulls count as empty texts."""
     column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])
     for chunk in column.chunks:
         whole = pc.fill_null(chunk.cast(pa.large_string()), "")
@@ -181,7 +181,7 @@ def tokenise_column(texts: pa.Array | pa.ChunkedArray) -> Iterator[TokenLists]:
 
 
 def normalise_column(texts: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    """Every text as its tokens with single spaces between them."""
+    """Return every text as its tokens joined by spaces."""
     return pa.chunked_array([portion.joined() for portion in tokenise_column(texts)], pa.large_string())
 
 
@@ -198,7 +198,7 @@ def _tokenise_portion(texts: pa.Array) -> TokenLists:
     begins, stops = inside.copy(), inside.copy()
     begins[1:] &= ~inside[:-1]
     stops[:-1] &= ~inside[1:]
-    filled = borders[:-1] < borders[1:]  # a token ends with its text, even where the next one begins without a gap
+    filled = borders[:-1] < borders[1:]  # a token ends with its text, even without a gap before the next text
     first, last = borders[:-1][filled], borders[1:][filled] - 1
     begins[first], stops[last] = inside[first], inside[last]
     starts = np.flatnonzero(begins)
@@ -211,7 +211,7 @@ def _tokenise_portion(texts: pa.Array) -> TokenLists:
 
 def _fold(texts: pa.Array) -> pa.Array:
     folded = pc.utf8_lower(pc.utf8_normalize(texts, form="NFKD"))
-    # Lower-casing may compose anew, as the capital dotted I of Turkish does.
+    # Lower-casing may compose characters again, such as the Turkish dotted capital I.
     folded = pc.utf8_normalize(folded, form="NFKD")
     folded = pc.replace_substring_regex(folded, f"[{ACCENTS[0]}-{ACCENTS[1]}]+", "")
     for letter, plain in LETTERS_WITHOUT_DECOMPOSITION.items():
@@ -222,7 +222,7 @@ def _fold(texts: pa.Array) -> pa.Array:
 
 @lru_cache(maxsize=1)
 def _byte_table() -> NDArray[np.uint8]:
-    """Lower case for ASCII letters, a space for what is neither letter nor digit; other bytes stay."""
+    """Return a table that lower-cases ASCII letters and replaces other ASCII characters by spaces, except digits."""
     table = np.arange(256, dtype=np.uint8)
     for code in range(128):
         table[code] = ord(chr(code).lower()) if chr(code).isalnum() else SPACE
@@ -230,17 +230,17 @@ def _byte_table() -> NDArray[np.uint8]:
 
 
 def normalise(text: str) -> str:
-    """One text as its tokens with single spaces between them."""
+    """Return a text as its tokens joined by spaces."""
     return " ".join(token.text for token in tokenise(text))
 
 
 def tokenise(text: str) -> list[Token]:
-    """The tokens of one text in reading order."""
+    """Return the tokens of a text in reading order."""
     if text.isascii():
         return [Token(found.group(), *found.span()) for found in _ASCII_WORD.finditer(text.lower())]
     tokens: list[Token] = []
     word, start, end, alone = "", 0, 0, False
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         for part in _fold_character(character):
             kind, spaceless = _category(part), is_spaceless(part)
             joins = (kind == "M" and (alone or not spaceless)) or (kind in "LN" and not alone and not spaceless)
@@ -250,9 +250,9 @@ def tokenise(text: str) -> list[Token]:
             if kind not in "LMN":
                 continue
             if not word:
-                start, alone = place, spaceless
+                start, alone = index, spaceless
             word += part
-            end = place + 1
+            end = index + 1
     if word:
         tokens.append(Token(word, start, end))
     return tokens
@@ -271,27 +271,27 @@ def _category(character: str) -> str:
 
 
 def is_spaceless(token: str) -> bool:
-    """Whether a token is a single character of a script written without spaces."""
+    """Return whether a token is a single character of a script without spaces."""
     return _SPACELESS_CHARACTER.match(token) is not None
 
 
 def are_spaceless(tokens: pa.Array) -> NDArray[np.bool_]:
-    """Which tokens are single characters of a script written without spaces."""
+    """Return which tokens are single characters of a script without spaces."""
     found = pc.match_substring_regex(tokens, f"^{_SPACELESS}")
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 LONGEST = 64
-"""Longer words are cut: nobody searches for them, and encoded blobs must not fill the vocabulary."""
+"""Maximum length of a term, so that encoded data does not fill the vocabulary."""
 
 
 def stop_words(code: str = ENGLISH) -> frozenset[str]:
-    """Words that say nothing about a text."""
+    """Return the stop words of a language."""
     return language(code).stop_words
 
 
 def terms(text: str, code: str = ENGLISH) -> list[str]:
-    """The terms of a text in reading order, repeated where they repeat."""
+    """Return the terms of a text in reading order, with repetitions."""
     tokens = tokenise(text)
     found = [stem(token.text[:LONGEST], code) for token in tokens if token.text not in stop_words(code)]
     for first, second in pairwise(tokens):
@@ -301,6 +301,6 @@ def terms(text: str, code: str = ENGLISH) -> list[str]:
 
 
 def words_outside(text: str, known: Set[str]) -> list[str]:
-    """The words of a text, as they are written, whose terms are none of those known."""
+    """Return the words of a text as written, except words with known terms."""
     stems = ((token, terms(token.text)[:1]) for token in tokenise(text))
     return [text[token.start : token.end] for token, stem in stems if stem and stem[0] not in known]

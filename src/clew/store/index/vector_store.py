@@ -1,12 +1,12 @@
-"""Vectors by content: a text that was embedded once is never embedded again, by any process.
+"""Vectors by content: each text is embedded only once, across all processes.
 
-    KB/vectors/embedder.json            which embedder the base uses, sealed by a digest
-    KB/vectors/<embedder>/keys.bin      per vector: 128 bits of hash of its text, and a checksum
+    KB/vectors/embedder.json            the embedder of the base, with a digest
+    KB/vectors/<embedder>/keys.bin      per vector: a 128-bit hash of its text, and a checksum
     KB/vectors/<embedder>/vectors.bin   the vectors, in the same order
 
-Both files only grow. A key is written after its vector has reached the disk, so a kill leaves at most a tail without
-keys, which the next writer overwrites. Where the folder cannot be written, new vectors stay in memory. A vector is
-compared with its checksum when a process first uses it.
+Both files only grow. A key is written after its vector is on disk, so a crash leaves at most vectors without keys,
+which the next writer overwrites. If the folder is read-only, new vectors stay in memory. Each process compares a
+vector with its checksum on first use.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ from clew.models.protocol import Embedder
 KEY = np.dtype([("hash", "<u8", 2), ("check", "<u4")])
 FILE = "embedder.json"
 RELATIONS = "-relations"
-"""What the rows of documents with relations are called after."""
+"""Suffix of the rows of documents with relations."""
 OWN = re.compile(rf"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{{16}}({RELATIONS})?\.npy")
-"""The files of a store, and the rows that each state of the base has in it."""
+"""Files of a store, and the row files of each state of the base."""
 MOST_DIMENSIONS = 100_000
 MOST_FRESH = 10_000
-"""So many new keys are looked up in a dictionary before all are sorted anew."""
+"""Number of new keys in a dictionary before all keys are sorted again."""
 Vectors = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
 
 
 def hashes_of(texts: Sequence[str]) -> Hashes:
-    """128 bits of hash of every text, as two integers."""
+    """Return the 128-bit hash of every text as two integers."""
     encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
     digests = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in encoded)
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
 
 
 def remembered_embedder(folder: Path) -> str | None:
-    """How the embedder was named that the vectors in a folder come from; None where there are none."""
-    told = read_card(folder)
-    return None if told is None else told.spec
+    """Return the embedder of the vectors in a folder, or None if there are none."""
+    card = read_card(folder)
+    return None if card is None else card.spec
 
 
 class VectorStore:
-    """The vectors of one embedder; safe for threads and for several processes."""
+    """The vectors of one embedder, safe for threads and several processes."""
 
     def __init__(self, folder: Path, name: str, dimension: int, spec: str, *, in_use: bool = True) -> None:
-        """Use `VectorStore.open`."""
+        """Open the files. Use `VectorStore.open` instead."""
         self.in_use = in_use
-        """Whether the base uses these vectors; those being prepared beside others wait for `adopt`."""
+        """Whether the base uses these vectors. New vectors of another embedder wait for `adopt`."""
         self.folder, self.name, self.dimension, self.spec = folder, name, dimension, spec
         self.place = folder / file_name(name)
         self.refusal: str | None = None
-        """Why the folder cannot be written, once that is known."""
+        """Reason why the folder cannot be written, if known."""
         self._lock = RLock()
         self._mapped: Vectors = np.empty((0, dimension), dtype=np.float32)
-        self._memory: list[Vectors] = []  # where the folder cannot be written
+        self._memory: list[Vectors] = []  # used if the folder cannot be written
         self._sorted: tuple[Hashes, NDArray[np.int64]] = np.empty((0, 2), np.uint64), np.empty(0, np.int64)
         self._fresh: dict[tuple[int, int], int] = {}
         self._is_sound: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
@@ -80,22 +80,25 @@ class VectorStore:
 
     @classmethod
     def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
-        """The vectors of an embedder in the `vectors` folder of a base; those of another embedder are refused."""
+        """Open the vectors of an embedder in the `vectors` folder of a base.
+
+        Raise EmbedderMismatch for another embedder.
+        """
         told = read_card(folder)
         if told is not None and told.name != embedder.name:
             raise EmbedderMismatch(
-                f"{folder} holds vectors of {told.name}, not of {embedder.name}: "
-                f"`clew embed KB --embedder {spec}` switches"
+                f"{folder} contains vectors of {told.name}, not of {embedder.name}: "
+                f"switch with `clew embed KB --embedder {spec}`"
             )
         return cls(folder, embedder.name, embedder.dimension, spec)
 
     @classmethod
     def beside(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
-        """Vectors of another embedder, prepared beside those in use."""
+        """Prepare vectors of another embedder next to the vectors in use."""
         return cls(folder, embedder.name, embedder.dimension, spec, in_use=False)
 
     def adopt(self) -> None:
-        """Make the base use these vectors from now on; those of all other embedders are removed."""
+        """Make the base use these vectors. Remove the vectors of all other embedders."""
         with self._writing():
             self.in_use = True
             self._remember()
@@ -107,7 +110,7 @@ class VectorStore:
         return len(self._mapped) + sum(map(len, self._memory))
 
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
-        """Where the vectors of texts are kept, -1 where they are not."""
+        """Return the rows of the texts' vectors, -1 for missing vectors."""
         with self._lock:
             known, order = self._sorted
             rows = np.full(len(hashes), -1, dtype=np.int64)
@@ -121,7 +124,7 @@ class VectorStore:
             return rows
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
-        """The vectors of the given rows."""
+        """Return the vectors of the given rows."""
         if not self._is_sound.all():
             self._check(rows[rows < len(self._mapped)])
         if not self._memory:
@@ -134,18 +137,18 @@ class VectorStore:
         return vectors
 
     def products(self, query: Vectors) -> Vectors:
-        """The inner product of a query with every vector, in the order of rows."""
+        """Return the inner product of a query with every vector, in row order."""
         if not self._is_sound.all():
             self._check(np.arange(len(self._mapped)))
         products: Vectors = np.concatenate([part @ query for part in (self._mapped, *self._memory)])
         return products
 
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
-        """Keep vectors and return their rows; those that another process has kept meanwhile are not written again."""
+        """Store vectors and return their rows. Skip vectors that another process has stored meanwhile."""
         with self._lock:
             if self.refusal is None and self.in_use:
                 told = read_card(self.folder)
-                if told is not None and told.name != self.name:  # its files may be gone, and must not come back
+                if told is not None and told.name != self.name:  # its files may be deleted and must not come back
                     self.refusal = f"{self.folder} was switched to {told.name}"
                     trace.fallback("vectors", self.refusal, "new vectors stay in memory")
             if self.refusal is None:
@@ -169,16 +172,16 @@ class VectorStore:
             return self.rows(hashes)
 
     def problems(self) -> list[str]:
-        """Everything that is wrong with the kept vectors; empty when all is well."""
+        """Return all problems with the stored vectors."""
         altered = self.altered(np.arange(len(self._mapped)))
         if not len(altered):
             return []
         shown = ", ".join(map(str, altered[:5].tolist())) + (" …" if len(altered) > 5 else "")
-        remedy = f"`clew repair {self.folder.parent}` computes them anew"
+        remedy = f"run `clew repair {self.folder.parent}`"
         return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {remedy}"]
 
     def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Those of the given rows on disk that differ from their checksums."""
+        """Return the given rows on disk that differ from their checksums."""
         keys = self._mapped_keys() if len(rows) else np.empty(0, dtype=KEY)
         width = self.dimension * 4
         vectors = self._mapped.data.cast("B") if len(rows) else memoryview(b"")
@@ -186,22 +189,22 @@ class VectorStore:
         hashes = np.ascontiguousarray(keys["hash"][rows]).tobytes()
         wrong = [
             row
-            for place, (row, check) in enumerate(zip(rows.tolist(), checks, strict=True))
-            if crc32(vectors[row * width : (row + 1) * width], crc32(hashes[place * 16 : place * 16 + 16])) != check
+            for index, (row, check) in enumerate(zip(rows.tolist(), checks, strict=True))
+            if crc32(vectors[row * width : (row + 1) * width], crc32(hashes[index * 16 : index * 16 + 16])) != check
         ]
         return np.array(wrong, dtype=np.int64)
 
     # Inside
 
     def _check(self, rows: NDArray[np.integer]) -> None:
-        """Refuse vectors that were altered; each is compared with its checksum once, at its first use."""
+        """Raise CorruptError for altered vectors. Each vector is compared with its checksum at its first use."""
         unseen = rows[~self._is_sound[rows]]
         if len(unseen) and len(self.altered(unseen)):
             raise CorruptError(self.problems()[0])
         self._is_sound[unseen] = True
 
     def _new(self, hashes: Hashes) -> NDArray[np.int64]:
-        """The first place of every hash that is not kept yet."""
+        """Return the first index of every hash that is not stored yet."""
         _, first = np.unique(hashes, axis=0, return_index=True)
         first.sort()
         return first[self.rows(hashes[first]) < 0]
@@ -224,7 +227,7 @@ class VectorStore:
             _write_at(file, count * KEY.itemsize, keys.tobytes())
 
     def _refresh(self) -> None:
-        """Take in what was written since, by this process or another."""
+        """Load vectors that this or another process has added."""
         known = len(self._mapped)
         new = self._keys(known)["hash"]
         if not len(new):
@@ -239,19 +242,17 @@ class VectorStore:
         file = self.place / "vectors.bin"
         count = known + len(new)
         if not file.exists() or file.stat().st_size < count * self.dimension * 4:
-            raise CorruptError(f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew")
+            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`")
         self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
     def _mapped_keys(self) -> NDArray[np.void]:
-        """One key per vector; what a kill or a cut has left behind them is no key."""
+        """Return one key per vector, without incomplete data after them."""
         file = self.place / "keys.bin"
         try:
             return np.memmap(file, dtype=KEY, mode="r", shape=(len(self._mapped),))
         except (OSError, ValueError) as error:  # cut since it was opened
-            raise CorruptError(
-                f"{file} was cut: `clew repair {self.folder.parent}` computes its vectors anew"
-            ) from error
+            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`") from error
 
     def _keys(self, first: int = 0) -> NDArray[np.void]:
         file = self.place / "keys.bin"
@@ -264,13 +265,13 @@ class VectorStore:
         card = EmbedderCard(self.name, self.dimension, self.spec)
         if read_card(self.folder) == card:
             return
-        told = json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False)
-        write_whole(self.folder / FILE, told.encode() + b"\n")
+        content = json.dumps({**asdict(card), "digest": card.digest}, ensure_ascii=False)
+        write_whole(self.folder / FILE, content.encode() + b"\n")
 
 
 @dataclass(frozen=True)
 class EmbedderCard:
-    """Which embedder the vectors of a base come from: its name, the length of a vector, how it was asked for."""
+    """The embedder of a base's vectors: its name, the vector length, and its specification."""
 
     name: str
     dimension: int
@@ -278,24 +279,24 @@ class EmbedderCard:
 
     @property
     def digest(self) -> str:
-        """What seals the card."""
+        """Digest of the card."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=8).hexdigest()
 
 
 def read_card(folder: Path) -> EmbedderCard | None:
-    """The card of the vectors in a folder; None where there is none. Those of older versions have no digest."""
+    """Read the card of the vectors in a folder, or return None. Cards of older versions have no digest."""
     file = folder / FILE
     try:
-        told = parse_json(file.read_text("utf-8"))
-        digest = told.pop("digest", None)
-        card = EmbedderCard(**told)
+        content = parse_json(file.read_text("utf-8"))
+        digest = content.pop("digest", None)
+        card = EmbedderCard(**content)
         sound = isinstance(card.name, str) and isinstance(card.spec, str) and type(card.dimension) is int
         if not sound or not 0 < card.dimension < MOST_DIMENSIONS or digest not in (None, card.digest):
-            raise ValueError("it was altered")
+            raise ValueError("the digest or a value is wrong")
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise CorruptError(f"{file} is damaged ({error}): `clew repair {folder.parent}` writes it anew") from error
+        raise CorruptError(f"{file} is damaged ({error}): run `clew repair {folder.parent}`") from error
     return card
 
 
@@ -308,7 +309,7 @@ def remove_stores(folder: Path) -> None:
 
 
 def _remove_store(place: Path) -> None:
-    """Remove the files of a store, and its folder where nothing else is in it."""
+    """Remove the files of a store, and its folder if it is then empty."""
     for file in place.iterdir():
         if OWN.fullmatch(file.name) and file.is_file():
             file.unlink(missing_ok=True)
@@ -317,7 +318,7 @@ def _remove_store(place: Path) -> None:
 
 
 def file_name(name: str) -> str:
-    """The name of an embedder as that of a folder, different for each."""
+    """Return a unique folder name for an embedder."""
     mark = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name)[:60]}-{mark}"
 
@@ -330,7 +331,7 @@ def _opened(file: Path) -> Iterator[BinaryIO]:
 
 
 def _write_at(file: BinaryIO, place: int, content: bytes) -> None:
-    file.truncate(place)  # drops what a killed writer left behind
+    file.truncate(place)  # drop the leftovers of a killed writer
     file.seek(place)
     file.write(content)
     file.flush()

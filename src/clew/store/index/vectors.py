@@ -1,8 +1,8 @@
-"""Exact vector search that computes vectors when they are first needed.
+"""Exact vector search that computes vectors on demand.
 
-A new base answers at once: the vectors of the candidates that matter are computed and kept by content. Which candidates
-matter depends on the question alone, never on what was asked before, so that an answer does not change with history.
-Once every node has a vector, all of them are searched.
+A new base can be searched immediately: the vectors of relevant candidates are computed and stored by content. The
+candidates depend only on the question, not on earlier questions, so answers do not change over time. Once every node
+has a vector, all vectors are searched.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from clew.store.index.vector_store import Hashes, Vectors, hashes_of
 
 UNKNOWN = -1
 BATCH = 256
-"""So many vectors are computed before they are written: what a kill may cost."""
+"""Number of vectors to compute before writing them, which limits the loss in a crash."""
 FEW = 1_000
-"""So many vectors are fetched from a server and compared here; more are compared there."""
+"""Maximum number of vectors to fetch from a server and compare here. Larger sets are compared there."""
 MARGIN = 32
-"""So many more than were asked for are compared again here: a server sums in another order."""
+"""Additional candidates to compare again here, since a server sums in another order."""
 
 
 EmbedBatches = Callable[[Iterable[list[str]]], Iterator[NDArray[np.float32]]]
-"""Batches of documents to their vectors, in the same order."""
+"""Function from batches of documents to their vectors, in the same order."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Nodes whose documents are being embedded, and how many of all are done with them."""
+    """Nodes whose documents are being embedded, and the total number of nodes done after this batch."""
 
     nodes: IntArray
     hashes: Hashes
@@ -48,30 +48,30 @@ class _Batch:
 
 
 class KeptVectors(Protocol):
-    """Vectors of texts by the hashes of these, wherever they are kept; safe for threads."""
+    """Storage for vectors by the hash of their text, safe for threads."""
 
     spec: str
-    """How the embedder was named."""
+    """Specification of the embedder."""
     refusal: str | None
-    """Why no more can be kept, once that is known."""
+    """Reason why no more vectors can be stored, if known."""
 
     def __len__(self) -> int: ...
 
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
-        """Where the vectors of texts are kept, -1 where they are not."""
+        """Return the rows of the texts' vectors, -1 for missing vectors."""
         ...
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
-        """The vectors of the given rows."""
+        """Return the vectors of the given rows."""
         ...
 
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
-        """Keep vectors and return their rows; those that are kept already stay."""
+        """Store vectors and return their rows. Existing vectors stay."""
         ...
 
 
 class VectorIndex(ABC):
-    """Ranks nodes by the inner product of their document's unit vector with the question's."""
+    """Ranks nodes by the inner product of the unit vectors of document and question."""
 
     def __init__(
         self,
@@ -86,10 +86,10 @@ class VectorIndex(ABC):
         pool: int = 100,
         most: int = 300,
     ) -> None:
-        """`text` gives the document of a node, `rows` where the vector of each is kept, None where unknown.
+        """Initialise. `text` returns the document of a node, and `rows` has the vector row of each node, or is None.
 
-        Until all nodes have vectors, up to `most` given candidates are embedded on demand; where there are more, the
-        `pool` best lexical hits among them.
+        Until all nodes have vectors, up to `most` given candidates are embedded on demand. If there are more, only the
+        `pool` best lexical hits are embedded.
         """
         self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
         self.pool, self.most, self.is_complete = pool, most, is_complete
@@ -97,7 +97,7 @@ class VectorIndex(ABC):
         self._lock = RLock()
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """The k nearest nodes; `among` None means all, an empty set means none."""
+        """Return the k nearest nodes. `among` None means all nodes, an empty set means none."""
         if k <= 0 or not self.size or (among is not None and not len(among)):
             return Ranking.of([], [])
         with trace.span("vector search") as span:
@@ -113,27 +113,27 @@ class VectorIndex(ABC):
             return self._ranked(vector, nodes, k)
 
     def nearest(self, node: int, k: int, among: NodeSet) -> Ranking:
-        """The k nodes among some whose vectors are nearest to that of a node, the node itself aside."""
+        """Return the k nodes of `among` with the nearest vectors to a node, except the node itself."""
         vector = self.vectors(np.array([node], dtype=np.int32))[0]
         near = self._ranked(vector, among.array, k + 1)
         kept = near.nodes != node
         return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
 
     def similarities(self, query: str, nodes: NodeSet) -> Vectors:
-        """The cosine of each of the given nodes with a query, in their order; missing vectors are computed."""
+        """Return the cosine of each given node with a query, in order. Compute missing vectors."""
         vector = self.embedder.embed([query], role="query")[0]
         return cosines(self.vectors(nodes.array), vector)
 
     def vectors(self, nodes: IntArray) -> Vectors:
-        """The vectors of the given nodes, computed where they are missing."""
+        """Return the vectors of the given nodes. Compute missing vectors."""
         return self.store.gather(self._ensure(nodes))
 
     def embed_all(
         self, progress: Callable[[int, int], None] = lambda _done, _total: None, embed: EmbedBatches | None = None
     ) -> int:
-        """Compute every vector that is missing, and return how many were; a killed run goes on where it stopped.
+        """Compute all missing vectors and return their number. An interrupted run can be resumed.
 
-        `embed` computes the vectors of batches in their order; without it, the embedder does so here.
+        `embed` computes the vectors of batches in order, by default with the embedder.
         """
         progress(0, self.size)
         before = len(self.store)
@@ -148,7 +148,7 @@ class VectorIndex(ABC):
             raise StorageError(self.store.refusal)
         computed = len(self.store) - before
         if not self.is_complete:
-            for start in range(0, self.size, BATCH):  # those whose text was that of another under way
+            for start in range(0, self.size, BATCH):  # nodes with the same text as another batch
                 self._ensure(np.arange(start, min(start + BATCH, self.size), dtype=np.int32))
             with self._lock:
                 self._save_rows()
@@ -159,7 +159,7 @@ class VectorIndex(ABC):
     # Inside
 
     def _missing(self, under_way: deque[_Batch]) -> Iterator[list[str]]:
-        """The texts that have no vector and get none either by what is under way, where each batch is added."""
+        """Yield the texts without a vector that are not in `under_way`, and add each batch there."""
         for start in range(0, self.size, BATCH):
             nodes = np.arange(start, min(start + BATCH, self.size), dtype=np.int32)
             nodes = nodes[self._known(nodes) < 0]
@@ -182,7 +182,7 @@ class VectorIndex(ABC):
         if among is not None and len(among) <= self.most:
             return among.array
         hits = self.lexical.search(query, self.pool, among=among).nodes
-        if among is not None and len(among) < self.size // 2:  # more is a filter by type, and narrowing is the rule
+        if among is not None and len(among) < self.size // 2:  # larger sets are filters by type, usually narrowed
             instead = f"the {len(hits)} of them that share most with the question's words"
             trace.fallback("vector search", f"{len(among)} candidates, and not all nodes have vectors yet", instead)
         return hits
@@ -193,14 +193,14 @@ class VectorIndex(ABC):
 
     @abstractmethod
     def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
-        """Return some of the nodes, the k nearest and all that tie with them included."""
+        """Return some of the nodes, including the k nearest and all ties."""
 
     @abstractmethod
     def _save_rows(self) -> None:
-        """Note that every node has a vector, and which."""
+        """Record that every node has a vector, and its row."""
 
     def _known(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The rows of nodes as far as their texts have vectors."""
+        """Return the rows of nodes whose texts have vectors."""
         rows = self._rows[nodes].astype(np.int64)
         unseen = np.flatnonzero(rows == UNKNOWN)
         if len(unseen):
@@ -210,11 +210,11 @@ class VectorIndex(ABC):
         return rows
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The rows of nodes; missing vectors are computed and kept."""
+        """Return the rows of nodes. Compute and store missing vectors."""
         return self._rows[nodes].astype(np.int64, copy=False) if self.is_complete else self._sought(nodes)
 
     def _sought(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The same, found by the texts of the nodes."""
+        """Return the rows of nodes by their texts. Compute and store missing vectors."""
         with self._lock:
             rows = self._known(nodes)
             missing = np.flatnonzero(rows < 0)
@@ -230,7 +230,7 @@ class VectorIndex(ABC):
 
 
 class ServedVectors(VectorIndex):
-    """Vectors on a server: few candidates are compared here, many there, and the best of them once more here."""
+    """Vectors on a server: compares few candidates here, many there, and the best again here."""
 
     def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
         if self.is_complete and len(nodes) > FEW:
@@ -239,20 +239,20 @@ class ServedVectors(VectorIndex):
 
     @abstractmethod
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        """The k nearest nodes, of all or of some, in ascending order; vectors that several nodes have may add more."""
+        """Return the k nearest nodes of all or some, ascending. Nodes that share a vector may add more."""
 
 
 Aggregation = Literal["max", "mean", "top_k_mean"]
 
 
 def chunks(text: str, size: int = 256, overlap: int = 51) -> list[str]:
-    """Pieces of `size` characters, each beginning `overlap` before the end of the last; at least one."""
+    """Split a text into at least one chunk of `size` characters with `overlap`."""
     step = size - overlap
     return [text[start : start + size] for start in range(0, max(len(text) - overlap, 1), step)]
 
 
 def aggregate(scores: Vectors, how: Aggregation, top: int = 3) -> float:
-    """One score for a document from those of its chunks."""
+    """Combine the chunk scores of a document into one score."""
     if how == "max":
         return float(scores.max())
     return float(scores.mean() if how == "mean" else np.sort(scores)[-top:].mean())
@@ -260,7 +260,7 @@ def aggregate(scores: Vectors, how: Aggregation, top: int = 3) -> float:
 
 @dataclass(frozen=True)
 class MultiVectorIndex:
-    """Chunk vectors of the documents that a vector search puts first; kept by content like all others."""
+    """Chunk vectors of the best documents of a vector search, stored by content."""
 
     text: Callable[[int], str]
     embedder: Embedder
@@ -272,7 +272,7 @@ class MultiVectorIndex:
     top: int = 3
 
     def rescored(self, query: str, first: Ranking, k: int) -> Ranking:
-        """The k best of a vector search by the chunks of its pool; beyond the pool its order stays."""
+        """Rerank the pool of a vector search by chunks and return the k best. Beyond the pool the order stays."""
         if not len(first):
             return first
         with trace.span("chunk vectors") as span:
@@ -289,7 +289,7 @@ class MultiVectorIndex:
         rest = Ranking(first.nodes[self.pool : k], first.scores[self.pool : k])
         lowest = rescored.scores.min() if len(rescored) else 0.0
         ceiling = rest.scores.max() if len(rest) else 0.0
-        below = rest.scores - max(0.0, float(ceiling - lowest))  # keeps scores descending across the border
+        below = rest.scores - max(0.0, float(ceiling - lowest))  # keeps scores descending beyond the pool
         return Ranking(np.concatenate((rescored.nodes, rest.nodes)), np.concatenate((rescored.scores, below)))
 
     def _chunk_vectors(self, pieces: Sequence[str]) -> Vectors:

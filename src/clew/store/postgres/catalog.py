@@ -1,4 +1,4 @@
-"""Which bases a database holds, in which generations: opened, committed, removed."""
+"""Catalog of the bases and generations of a database."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from clew.core.errors import FormatError, LockedError, NotFoundError, StorageErr
 from clew.store.postgres.connection import Address, Connection, Database, connect, told_plainly, tried_again
 
 READING, WRITING = 1_131_177_335, 1_131_177_336
-"""What advisory locks are taken on: a generation that is read, a base that is written."""
+"""Keys of advisory locks: on a generation that is read, and on a base that is written."""
 ALL_BASES = 0
 
 NAMED = 20
-"""So many bases of a database an error names."""
+"""Maximum number of bases in an error message."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One state of a base, which never changes."""
+    """One immutable state of a base."""
 
     id: int
     base: int
@@ -30,28 +30,28 @@ class Generation:
     created: str
     facts: dict[str, Any]
     embeds: int
-    """The base whose vectors it shares: its own, or that of the whole where it is a view."""
+    """The base whose vectors it uses: its own, or the whole base for a view."""
 
     @property
     def schema(self) -> str:
-        """The PostgreSQL schema that holds its tables."""
+        """PostgreSQL schema with its tables."""
         return schema_of(self.id)
 
 
 def schema_of(generation: int) -> str:
-    """The PostgreSQL schema of a generation."""
+    """Return the PostgreSQL schema of a generation."""
     return f"clew_g{generation}"
 
 
 def row_of(connection: Connection, query: str, *given: object) -> tuple[Any, ...]:
-    """The row of a query that always gives one."""
+    """Return the row of a query that always returns one row."""
     row = connection.execute(query, given).fetchone()
     assert row is not None
     return row
 
 
 def current(address: Address) -> Generation:
-    """The state of a base that is current now."""
+    """Return the current generation of a base."""
     with told_plainly(address):
         return tried_again(lambda _times: _current(address))
 
@@ -69,13 +69,13 @@ def _current(address: Address) -> Generation:
             names = [name for (name,) in connection.execute(query)]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             there = f"there are: {', '.join(names[:NAMED])}{more}" if names else "there is none yet"
-            raise NotFoundError(f"no base {address.base!r} in {address}; {there}. `clew build … -o {address}` makes it")
+            raise NotFoundError(f"no base {address.base!r} in {address}, {there}: run `clew build … -o {address}`")
     number, base, identity, created, facts, embeds = row
     return Generation(number, base, identity, created, json.loads(facts), embeds)
 
 
 def open_database(address: Address, generation: Generation) -> Database:
-    """Connections to one generation, each of which lets no writer remove it."""
+    """Return connections to one generation that lock it against removal."""
 
     def hold(connection: Connection) -> None:
         [is_free] = row_of(connection, "SELECT pg_try_advisory_lock_shared(%s, %s)", READING, generation.id)
@@ -87,7 +87,7 @@ def open_database(address: Address, generation: Generation) -> Database:
 
 @contextmanager
 def writing(address: Address) -> Iterator[tuple[Connection, int]]:
-    """One transaction that writes a base, and the number of the base: all of it is committed, or nothing."""
+    """Open a transaction that writes a base. Yield the connection and the base's number."""
     with told_plainly(address), connect(address, timeout=0) as connection:
         migrate(connection, address)
         with connection.transaction():
@@ -95,7 +95,7 @@ def writing(address: Address) -> Iterator[tuple[Connection, int]]:
             [base] = row_of(connection, "SELECT id FROM clew.base WHERE name = %s", address.base)
             [is_free] = row_of(connection, "SELECT pg_try_advisory_xact_lock(%s, %s)", WRITING, base)
             if not is_free:
-                raise LockedError(f"another process is writing {address}: wait for it, or stop it, then run again")
+                raise LockedError(f"another process is writing {address}: wait until it ends and try again")
             yield connection, base
         sweep(connection, base)
 
@@ -103,7 +103,7 @@ def writing(address: Address) -> Iterator[tuple[Connection, int]]:
 def add_generation(
     connection: Connection, base: int, identity: str, facts: dict[str, Any], view_of: Generation | None = None
 ) -> Generation:
-    """A new generation with empty tables, in the caller's transaction; a view names what it was made from."""
+    """Create a generation with empty tables in the caller's transaction. A view refers to its source."""
     told = json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")
     query = "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s)"
     number, created = row_of(
@@ -119,25 +119,25 @@ def add_generation(
 
 
 def current_generation(connection: Connection, base: int) -> int | None:
-    """The number of the generation that is current, None where a base is new."""
+    """Return the number of the current generation, or None for a new base."""
     [number] = row_of(connection, "SELECT generation FROM clew.base WHERE id = %s", base)
     return None if number is None else int(number)
 
 
 def current_facts(connection: Connection, base: int) -> dict[str, Any]:
-    """The facts of the current generation, none where a base is new."""
+    """Return the facts of the current generation. Empty for a new base."""
     query = "SELECT g.facts FROM clew.base b JOIN clew.generation g ON g.id = b.generation WHERE b.id = %s"
     row = connection.execute(query, [base]).fetchone()
     return {} if row is None else dict(json.loads(row[0]))
 
 
 def make_current(connection: Connection, generation: Generation) -> None:
-    """Name the state of a base that is opened from now on."""
+    """Make a generation current."""
     connection.execute("UPDATE clew.base SET generation = %s WHERE id = %s", [generation.id, generation.base])
 
 
 def empty(address: Address) -> None:
-    """Let a base hold nothing any more, not even vectors."""
+    """Remove all content of a base, including vectors."""
     with writing(address) as (connection, base):
         connection.execute("UPDATE clew.base SET generation = NULL WHERE id = %s", [base])
         gone = connection.execute("DELETE FROM clew.embedder WHERE base = %s RETURNING id", [base]).fetchall()
@@ -146,27 +146,27 @@ def empty(address: Address) -> None:
 
 
 def exists(address: Address) -> bool:
-    """Whether a base is there."""
+    """Return whether a base exists."""
     with told_plainly(address), connect(address) as connection:
         query = "SELECT 1 FROM clew.base WHERE name = %s AND generation IS NOT NULL"
         return connection.execute(query, [address.base]).fetchone() is not None
 
 
 class Watched:
-    """A base that others write: which generation is current is asked anew each time."""
+    """A base that other servers write. Each call checks the current generation."""
 
     def __init__(self, address: str) -> None:
         self.address = Address.parse(address)
         self._database = Database(self.address)
 
     def newest(self) -> int | None:
-        """The number of the current generation; None where the base is not there yet."""
+        """Return the number of the current generation, or None if the base does not exist."""
         row = self._database.one("SELECT generation FROM clew.base WHERE name = %s", self.address.base)
         return None if row is None else row[0]
 
 
 def sweep(connection: Connection, base: int) -> None:
-    """Remove the generations of a base that are not current, and the views of such, where nobody holds them."""
+    """Remove outdated generations of a base and their views, unless they are locked."""
     old = connection.execute(
         "SELECT g.id, b.parent IS NOT NULL FROM clew.generation g JOIN clew.base b ON b.id = g.base "
         "LEFT JOIN clew.base p ON p.id = b.parent WHERE (b.id = %s AND g.id IS DISTINCT FROM b.generation) "
@@ -187,9 +187,10 @@ def sweep(connection: Connection, base: int) -> None:
 
 
 def migrations() -> list[tuple[int, str, str]]:
-    """Number, scope and SQL of every migration, in order.
+    """Return number, scope and SQL of every migration, in order.
 
-    The scope is "catalog", "generation" for what is done in each, or "server" for what only servers need.
+    The scope is "catalog", "generation" for statements in each generation, or "server" for tables that only servers
+    need.
     """
     found = []
     for file in files("clew.store.postgres").joinpath("migrations").iterdir():
@@ -200,28 +201,28 @@ def migrations() -> list[tuple[int, str, str]]:
 
 
 def applied(connection: Connection) -> int:
-    """The number of the last migration that a database has had; 0 where Clew was never here."""
+    """Return the number of the last migration of a database, or 0."""
     [is_there] = row_of(connection, "SELECT to_regclass('clew.migration') IS NOT NULL")
     return int(row_of(connection, "SELECT coalesce(max(number), 0) FROM clew.migration")[0]) if is_there else 0
 
 
 def check_version(connection: Connection, address: Address) -> None:
-    """Refuse what a newer version has written, or an older one that has to be migrated first."""
+    """Raise an error if the tables were written by a newer version, or need a migration."""
     have, known = applied(connection), migrations()
     newest, want = known[-1][0], max(number for number, scope, _ in known if scope != "server")
     if have == 0:
-        raise NotFoundError(f"{address} holds no knowledge base: build one with `clew build SOURCE… -o {address}`")
+        raise NotFoundError(f"{address} contains no knowledge base: build one with `clew build SOURCE… -o {address}`")
     if have > newest:
         raise FormatError(f"{address} has tables of version {have}, this version reads {newest}: upgrade clew")
     if have < want:
         raise FormatError(
-            f"{address} has tables of version {have}, this version needs {want}: any `clew build` or `clew update` "
-            "of a base there brings them up to it"
+            f"{address} has tables of version {have}, this version needs {want}: run `clew build` or `clew update` "
+            "on any base there to migrate them"
         )
 
 
 def migrate(connection: Connection, address: Address) -> list[int]:
-    """Bring the tables of all bases to this version, in one transaction; returns what was applied."""
+    """Migrate the tables of all bases in one transaction. Return the applied migrations."""
     done = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [WRITING, ALL_BASES])
@@ -248,5 +249,5 @@ def migrate(connection: Connection, address: Address) -> list[int]:
 
 
 def sql_file(name: str) -> bytes:
-    """An SQL file of this package."""
+    """Return an SQL file of this package."""
     return files("clew.store.postgres").joinpath(name).read_bytes()

@@ -26,41 +26,41 @@ with needing("postgres", "psycopg"):
 DEFAULT_BASE = "base"
 INT4, INT4_ARRAY = 23, 1007
 HEADER = 20
-"""Bytes before the first element of an array of one dimension."""
+"""Size of the header of a one-dimensional array, in bytes."""
 CONNECT_SECONDS = 10
 SETTINGS = (
     "-c jit=off -c client_encoding=UTF8 -c statement_timeout={timeout} "
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 )
-"""The locks of a machine that lost its power are free after a minute, instead of the two hours of most systems."""
+"""Keepalive releases the locks of a crashed machine after a minute, not after the usual two hours."""
 MOST_SECONDS = 120
-"""No single query of a reader takes longer: one that does is cancelled."""
+"""Time limit for a query of a reader, in seconds. Longer queries are cancelled."""
 Connection = psycopg.Connection[tuple[Any, ...]]
 T = TypeVar("T")
 
 
 class ReadOnlyError(StorageError):
-    """A user may not write, or a replica cannot."""
+    """The user lacks the permission to write, or the server is a read-only replica."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """`postgresql://USER:PASSWORD@HOST/DATABASE#BASE`, its password never shown."""
+    """`postgresql://USER:PASSWORD@HOST/DATABASE#BASE`. Its text form omits the password."""
 
     conninfo: str
     base: str
     url: str
-    """As it was given, for another process; never shown."""
+    """The original address for other processes, which must not be shown."""
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """An address as it was given; what libpq knows may follow after `?`."""
+        """Parse an address. Parameters of libpq may follow after `?`."""
         url, _, base = text.partition("#")
         try:
             conninfo = make_conninfo(url)
         except psycopg.ProgrammingError:
             raise InputError(
-                f"{hidden(url)} is no address of a database: expected postgresql://USER@HOST/DATABASE#BASE"
+                f"{hidden(url)} is not an address of a database: expected postgresql://USER@HOST/DATABASE#BASE"
             ) from None
         base = unquote(base) or DEFAULT_BASE
         if len(base) > 200 or not base.isprintable():
@@ -68,7 +68,7 @@ class Address:
         return cls(conninfo, base, text)
 
     def named(self, base: str) -> Address:
-        """Another base of the same database."""
+        """Return the address of another base in the same database."""
         return Address(self.conninfo, base, f"{self.url.partition('#')[0]}#{quote(base)}")
 
     def __str__(self) -> str:
@@ -80,13 +80,13 @@ class Address:
 
 
 def hidden(url: str) -> str:
-    """A URL as it may be shown: without who asks, and without what was asked for beside the database."""
+    """Return a URL that is safe to show, without credentials and parameters."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.split('?')[0].rpartition('@')[2]}"
 
 
 class _DumpInts(Dumper):
-    """An array of int32 as PostgreSQL reads it."""
+    """Dumps arrays of int32."""
 
     format = Format.BINARY
     oid = INT4_ARRAY
@@ -99,7 +99,7 @@ class _DumpInts(Dumper):
 
 
 class _LoadInts(Loader):
-    """An array of integers without nulls as numpy holds it."""
+    """Loads arrays of integers without nulls as numpy arrays."""
 
     format = Format.BINARY
 
@@ -111,7 +111,7 @@ class _LoadInts(Loader):
 
 
 def connect(address: Address, *, search_path: Sequence[str] = (), timeout: float = MOST_SECONDS) -> Connection:
-    """A connection that commits at once and speaks arrays of numpy."""
+    """Connect with autocommit and conversion of numpy arrays."""
     options = SETTINGS.format(timeout=int(timeout * 1000))
     if search_path:
         options += f" -c search_path={','.join(search_path)}"
@@ -128,7 +128,7 @@ def connect(address: Address, *, search_path: Sequence[str] = (), timeout: float
 
 
 def _connected(info: str) -> Connection:
-    """At the second try where the first was cut off: who ends all connections of a server ends those half made too."""
+    """Connect, with a second attempt if the first was cut: a restarting server also ends new connections."""
     try:
         return psycopg.connect(info, autocommit=True)
     except states.ConnectionTimeout:
@@ -140,7 +140,7 @@ def _connected(info: str) -> Connection:
 
 @contextmanager
 def told_plainly(address: Address) -> Iterator[None]:
-    """What a database refuses, in the words of a user: no SQL, no password."""
+    """Turn database errors into StorageError, without SQL and passwords."""
     try:
         yield
     except ClewError:
@@ -151,10 +151,10 @@ def told_plainly(address: Address) -> Iterator[None]:
         raise StorageError(f"{address} was replaced while it was open: open it again") from None
     except (states.InsufficientPrivilege, states.ReadOnlySqlTransaction) as error:
         raise ReadOnlyError(
-            f"{address}: {_message(error)}; ask for the right, or name another user or server"
+            f"{address}: {_message(error)}: ask for the permission, or use another user or server"
         ) from None
     except states.DiskFull:
-        raise StorageError(f"the disk of {address} is full: free some space and run again; nothing changed") from None
+        raise StorageError(f"the disk of {address} is full, nothing changed: free some space and try again") from None
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise StorageError(f"{address} cannot be reached ({_message(error)}): is the server running?") from None
     except psycopg.Error as error:
@@ -162,17 +162,17 @@ def told_plainly(address: Address) -> Iterator[None]:
 
 
 def _message(error: psycopg.Error) -> str:
-    """What the server says, or the first line of what the driver does: what follows is advice."""
-    said = error.diag.message_primary or str(error).strip()
-    return said.splitlines()[0] if said else type(error).__name__
+    """Return the server's message, or the first line of the driver's message."""
+    message = error.diag.message_primary or str(error).strip()
+    return message.splitlines()[0] if message else type(error).__name__
 
 
 PAUSES = (0.05, 0.5)
-"""Seconds until what a cut connection spoilt is tried again: a server that cuts many does so one after another."""
+"""Pauses before retries after a cut connection, in seconds. A server cuts connections one after another."""
 
 
 def tried_again(work: Callable[[int], T]) -> T:
-    """What a cut connection leaves undone is done again; the work is told how often it was tried before."""
+    """Retry after a cut connection. The work gets the number of earlier attempts."""
     for times, pause in enumerate(PAUSES):
         try:
             return work(times)
@@ -184,32 +184,32 @@ def tried_again(work: Callable[[int], T]) -> T:
 
 
 class Database:
-    """Connections to one generation, lent to one thread at a time; a connection that was cut is replaced."""
+    """Pool of connections to one generation. Cut connections are replaced."""
 
     def __init__(
         self, address: Address, search_path: Sequence[str] = (), prepare: Callable[[Connection], None] = lambda _: None
     ) -> None:
-        """`prepare` is done with every new connection."""
+        """Create the pool. `prepare` is called for every new connection."""
         self.address, self.search_path, self.prepare = address, tuple(search_path), prepare
         self._free: LifoQueue[Connection] = LifoQueue()
         weakref.finalize(self, _close_all, self._free)
 
     def rows(self, query: str, *given: object, planned: bool = False) -> list[tuple[Any, ...]]:
-        """The rows that a query gives; `planned` anew each time, where the size of an array decides how it is run."""
+        """Return the rows of a query. `planned` plans it each time, if the size of an array decides the plan."""
         prepare = False if planned else None
         return self.lent(lambda connection: connection.execute(query, given, prepare=prepare, binary=True).fetchall())
 
     def one(self, query: str, *given: object) -> tuple[Any, ...] | None:
-        """The first row, None where there is none."""
+        """Return the first row, or None if there are no rows."""
         return next(iter(self.rows(query, *given)), None)
 
     def ints(self, query: str, *given: object, planned: bool = False) -> np.ndarray[Any, np.dtype[np.int32]]:
-        """What `SELECT array_agg(…)` gives, empty where there was nothing to gather."""
+        """Return the array of `SELECT array_agg(…)`, empty for null."""
         found = self.rows(query, *given, planned=planned)[0][0]
         return np.empty(0, dtype=np.int32) if found is None else found
 
     def do(self, work: Callable[[Connection], T]) -> T:
-        """Work in one transaction."""
+        """Run work in one transaction."""
 
         def whole(connection: Connection) -> T:
             with connection.transaction():
@@ -219,7 +219,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A transaction of many statements, which nobody tries again: a cut in the middle changes nothing."""
+        """Open a transaction without retries. It rolls back if the connection is cut."""
         with told_plainly(self.address):
             connection = tried_again(self._alive)
             try:
@@ -230,16 +230,16 @@ class Database:
                     self._free.put(connection)
 
     def close(self) -> None:
-        """Close what is not lent."""
+        """Close idle connections."""
         _close_all(self._free)
 
     def lent(self, work: Callable[[Connection], T]) -> T:
-        """Work with a connection; where it was cut, with a new one."""
+        """Run work with a connection. Retry with a new connection if it was cut."""
         with told_plainly(self.address):
             return tried_again(lambda times: self._with(self._taken(times), work))
 
     def _alive(self, times: int) -> Connection:
-        """A connection that was not cut."""
+        """Return a live connection."""
         connection = self._taken(times)
         try:
             connection.execute("SELECT 1")
@@ -250,7 +250,7 @@ class Database:
 
     def _taken(self, times: int) -> Connection:
         if times:
-            self.close()  # whoever cut one has cut them all: a server that was restarted
+            self.close()  # all connections are cut if the server was restarted
             return self._new()
         try:
             return self._free.get_nowait()

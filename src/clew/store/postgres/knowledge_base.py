@@ -1,4 +1,4 @@
-"""The graph of a base in PostgreSQL: every question about many nodes is one query."""
+"""Graph of a base in PostgreSQL, with one query for many nodes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from clew.store.postgres.connection import Address
 from clew.store.postgres.unloading import decoders, read_columns, read_tables
 
 MOST_KEPT = 20_000
-"""Nodes whose rows a process keeps; a generation never changes."""
+"""Maximum number of cached node rows. A generation does not change."""
 MANY = 2_000
-"""From so many nodes on, all edges of a relation are joined with them; of fewer, each node is looked up."""
+"""Number of nodes above which edges are joined with the nodes instead of looked up by node."""
 WHOLE_COLUMN = 2_000
-"""From so many nodes on, the values of an attribute are read for all nodes, once."""
+"""Number of nodes above which an attribute is read once for all nodes."""
 NODE = "SELECT id, key, type, name, aliases, text, attributes FROM nodes"
 
 
 class PostgresKnowledgeBase(StoredKnowledgeBase):
-    """One generation of a base in PostgreSQL, open; safe for threads."""
+    """One generation of a base in PostgreSQL, safe for threads."""
 
     def __init__(self, address: Address, generation: Generation) -> None:
-        """Use `PostgresKnowledgeBase.open`."""
+        """Open a generation. Use `PostgresKnowledgeBase.open` instead."""
         super().__init__(generation.facts, address)
         self.address, self.generation = address, generation
         self.database = open_database(address, generation)
@@ -45,7 +45,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     @classmethod
     def open(cls, address: str | Address) -> PostgresKnowledgeBase:
-        """The current generation of the base at an address."""
+        """Open the current generation of the base at an address."""
         where = address if isinstance(address, Address) else Address.parse(address)
         return cls(where, current(where))
 
@@ -54,7 +54,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     @property
     def identity(self) -> str:
-        """What tells the content of this base from any other; the same as that of the same base in a folder."""
+        """Identifies the content of this base, equal to the identity of the same base in a folder."""
         return self.generation.identity
 
     def release(self) -> None:
@@ -62,7 +62,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         self.database.close()
 
     def array(self, name: str, kind: str) -> NDArray[Any]:
-        """One of the arrays that a process reads once."""
+        """Read one of the arrays that each process reads once."""
         row = self.database.one("SELECT content FROM arrays WHERE name = %s", name)
         assert row is not None
         return np.frombuffer(row[0], dtype=kind)
@@ -70,12 +70,12 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     # Nodes
 
     def node(self, node: int) -> Node:
-        """Everything stored about one node."""
+        """Return everything stored about a node."""
         self._check(node)
         return self._read([int(node)])[int(node)]
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
+        """Return key, name and type of nodes, in the given order."""
         if len(nodes) > MOST_KEPT // 4:
             query = "SELECT id, key, name, type FROM nodes WHERE id = ANY(%s)"
             rows = {row[0]: row for row in self.database.rows(query, _ids(nodes))}
@@ -85,15 +85,15 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return [NodeRef(node.id, node.key, node.name, node.type) for node in (found[int(one)] for one in nodes)]
 
     def find(self, key: str) -> int:
-        """The id of the node with this key."""
+        """Return the id of the node with this key."""
         query = "SELECT id FROM nodes WHERE left(key, 500) = left(%s::text, 500) AND key = %s"
         row = None if "\0" in key or whole_text(key) != key else self.database.one(query, key, key)
         if row is None:
-            raise NotFoundError(f"no node has the key {key!r}: `clew find` looks names up")
+            raise NotFoundError(f"no node has the key {key!r}: search for names with `clew find`")
         return int(row[0])
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """An attribute of many nodes, None where a node has none."""
+        """Return an attribute of nodes, with None for nodes without it."""
         if attribute not in self._decoders:
             return [None] * len(nodes)
         if len(nodes) < WHOLE_COLUMN:
@@ -102,42 +102,42 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return list(self._column(attribute)[nodes.array].tolist())
 
     def distinct(self, attribute: str) -> Sequence[Any]:
-        """The values of an attribute, each once; of those with very many, the first thousand."""
+        """Return the distinct values of an attribute, at most the first thousand."""
         decode = self._decoders[attribute]
         return [decode(value) for value in self.facts["distinct"][attribute] if value is not None]
 
     def written_share(self, type: str | None = None) -> float:
-        """The share of the nodes of a type, or of all, about which something is written."""
+        """Return the share of nodes with text, of one type or of all nodes."""
         written = self.facts["written"]
         own = sum(written) if type is None else written[self.schema.type_code[self.schema.node_type(type).name]]
         return float(own / max(len(self.nodes(type)), 1))
 
     def named_like(self, pattern: str) -> NodeSet:
-        """The nodes whose whole name matches a regular expression."""
+        """Return the nodes whose whole name matches a regular expression."""
         return NodeSet.of(self.database.ints("SELECT array_agg(id) FROM nodes WHERE name ~ %s", f"^(?:{pattern})$"))
 
     def columns(self) -> pa.RecordBatch:
-        """The columns of all nodes, read once: for bases of documents, whose methods look at all of them."""
+        """Return the columns of all nodes, read once, for methods on bases of documents that need all nodes."""
         return self._all_columns
 
     def column(self, name: str) -> list[Any]:
-        """One stored column of all nodes; nothing else of them is read."""
+        """Return one stored column of all nodes without reading other columns."""
         if name in NODE_COLUMNS:
             return [value for (value,) in self.database.rows(f"SELECT {name} FROM nodes ORDER BY id")]
         return list(self._column(name).tolist()) if name in self._decoders else [None] * self.count
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together."""
+        """Return the number of edges of each node in both directions."""
         return np.asarray(self._degrees[nodes], dtype=np.int64)
 
     def prefetch(self, nodes: Iterable[int]) -> None:
-        """Read the rows of many nodes at once, before each is asked for."""
+        """Read the rows of many nodes at once, before they are used one by one."""
         self._read(list(nodes))
 
     # Edges
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away."""
+        """Return the nodes one edge away."""
         if not len(nodes):
             return EMPTY
         ends = [("tail", "out"), ("head", "in")]
@@ -148,7 +148,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return NodeSet.of(self.database.ints(query, *given, planned=len(nodes) > MANY))
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
+        """Count the outgoing and incoming relations of these nodes, in schema order."""
         counts: dict[tuple[int, Direction], int] = {}
         sides: tuple[Direction, ...] = ("out", "in") if len(nodes) else ()
         for side in sides:
@@ -160,13 +160,13 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return [RelationUse(names[code], side, counts[code, side]) for code, side in order]
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
-        """The attributes of every parallel edge head —relation→ tail; empty where there is no such edge."""
+        """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
         query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
         rows = self.database.rows(query, int(head), self._code(relation), int(tail))
         return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
-        """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
         numbers = np.full(len(edges), np.nan)
         if attribute not in self._edge_decoders or not len(edges):
             return numbers
@@ -181,7 +181,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return numbers
 
     def triples(self, node: int) -> list[Triple]:
-        """Every edge of one node with its attributes, outgoing first."""
+        """Return every edge of a node with its attributes, outgoing edges first."""
         self._check(node)
         names = self.schema.relation_names
         found = []
@@ -193,18 +193,18 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return found
 
     def to_tables(self) -> Tables:
-        """The sources this base could be built from again."""
+        """Return sources from which this base could be built again."""
         return read_tables(self)
 
     def describe(self) -> dict[str, Any]:
-        """Counts, schema, degrees, bytes in the database and where the data came from."""
+        """Return counts, schema, degrees, size in the database and source notes."""
         tables = "FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
         size = f"SELECT sum(pg_total_relation_size(oid))::int8 {tables}"
         row = self.database.one(size, self.generation.schema)
         return {**self.facts["description"], "bytes": row[0] if row else 0}
 
     def inconsistencies(self) -> list[str]:
-        """What does not fit together: wrong counts, edges to nodes that do not exist."""
+        """Return inconsistencies: wrong counts, edges to missing nodes."""
         expected = {"nodes": self.count, "edges": self.edge_count}
         problems = []
         for table, count in expected.items():
@@ -232,7 +232,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return read_columns(self.database, self.facts["columns"])
 
     def _read(self, nodes: list[int]) -> dict[int, Node]:
-        """The rows of nodes, those that are not kept read at once."""
+        """Return the rows of nodes. Read rows that are not cached at once."""
         kept = self._kept
         missing = [node for node in nodes if node not in kept]
         found = {row[0]: self._node(row) for row in self._rows(missing)} if missing else {}
@@ -258,7 +258,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return Node(node, key, self.schema.type_names[kind], name, tuple(aliases), text, attributes)
 
     def _column(self, attribute: str) -> NDArray[Any]:
-        """An attribute of all nodes; a process reads it once."""
+        """Return an attribute of all nodes, read once per process."""
         known = self._columns_read.get(attribute)
         if known is None:
             decode, known = self._decoders[attribute], np.full(self.count, None, dtype=object)
@@ -273,7 +273,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
 
     def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
-        """What a query about nodes and perhaps a relation is given."""
+        """Return the parameters of a query about nodes and an optional relation."""
         return [_ids(nodes.array), *([] if relation is None else [self._code(relation)])]
 
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
@@ -295,9 +295,9 @@ _NO_EDGES = Edges(_NOTHING, _NOTHING, _NOTHING)
 
 
 def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
-    """Where the edges that leave or enter given nodes come from, perhaps those of one relation."""
+    """Return the FROM clause for edges that leave or enter given nodes, optionally of one relation."""
     own, by_relation = {"out": "head", "in": "tail"}[side], relation is not None
-    if len(nodes) > MANY:  # the planner chooses by how many there are between an index and reading all edges once
+    if len(nodes) > MANY:  # the planner chooses an index or a full scan
         joined = f"unnest(%s::int[]) AS given (id) JOIN edges ON edges.{own} = given.id"
         return f"{joined} WHERE relation = %s" if by_relation else joined
     return f"edges WHERE {own} = ANY(%s){' AND relation = %s' if by_relation else ''}"

@@ -1,4 +1,4 @@
-"""A built base into tables, by COPY, in one transaction."""
+"""Load a built base into tables with COPY, in one transaction."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from clew.store.postgres.connection import Address, Connection
 from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
 ROWS = 10_000
-"""Nodes, or edges with attributes, that are turned into rows at a time."""
+"""Number of nodes, or edges with attributes, converted to rows at once."""
 EDGES = 1_000_000
 MOST_DISTINCT = 1_000
-"""Values of an attribute that are kept with the facts: those with more are no categories."""
+"""Maximum number of distinct attribute values stored with the facts. Attributes with more are not categories."""
 FIXED_ROW = np.dtype(
     [("fields", ">i2")]
     + [part for name in ("head", "relation", "tail") for part in ((f"{name} size", ">i4"), (name, ">i4"))]
@@ -57,16 +57,15 @@ def publish(
     *,
     widen: bool = False,
 ) -> Generation:
-    """Load the base in a folder as the current state of a base in PostgreSQL; a kill at any moment changes nothing.
+    """Load the base in a folder as the current state of a base in PostgreSQL, in one transaction.
 
-    `replacing` is the generation that it was made from, 0 where there was none: where another one is current by now,
-    nothing is changed. A view shares the vectors of what it is a `view_of`.
-    `widen` allows that more people see something than in the base that is replaced.
+    `replacing` is the generation it was built from, 0 for none. Raise LockedError if another generation is current by
+    now. A view shares the vectors of `view_of`. `widen` allows the new base to show content to more people than before.
     """
     kb = ArrayKnowledgeBase.open(folder)
     with writing(address) as (connection, base):
         if replacing is not None and (current_generation(connection, base) or 0) != replacing:
-            raise LockedError(f"{address} was changed by somebody else meanwhile, so nothing was written: run again")
+            raise LockedError(f"{address} has changed meanwhile, and nothing was written: try again")
         if not widen and current_facts(connection, base).get("groups"):
             old = PostgresKnowledgeBase.open(address)
             refuse_widening(old.to_tables(), kb.to_tables(), address)
@@ -87,7 +86,7 @@ def publish(
 
 
 def facts_of(kb: ArrayKnowledgeBase) -> dict[str, Any]:
-    """What the manifest says, and what would take a look at every node to find out."""
+    """Return the facts of the manifest, and statistics over all nodes."""
     columns = kb.columns()
     written = pc.greater(pc.binary_length(columns["text"]), 0).to_numpy(zero_copy_only=False)
     counts = np.bincount(kb.types[written], minlength=len(kb.schema.node_types)).tolist()
@@ -105,7 +104,7 @@ def facts_of(kb: ArrayKnowledgeBase) -> dict[str, Any]:
 
 
 def load_nodes(connection: Connection, kb: ArrayKnowledgeBase) -> None:
-    """Every node with its texts and attributes."""
+    """Load all nodes with their texts and attributes."""
     columns = kb.columns()
     attributes = [name for name in columns.schema.names if name not in NODE_COLUMNS]
 
@@ -124,7 +123,7 @@ def load_nodes(connection: Connection, kb: ArrayKnowledgeBase) -> None:
 
 
 def load_edges(connection: Connection, kb: ArrayKnowledgeBase) -> None:
-    """Every edge; those without attributes as one block of bytes."""
+    """Load all edges. Without attributes they are loaded as blocks of bytes."""
     edges = kb.edges(NodeSet.range(kb.count), direction="out")
     columns = kb.edge_columns
     if columns is None:
@@ -157,7 +156,7 @@ def load_edges(connection: Connection, kb: ArrayKnowledgeBase) -> None:
 
 
 def load_arrays(connection: Connection, kb: ArrayKnowledgeBase) -> None:
-    """What a process reads once."""
+    """Load the arrays that each process reads once."""
     trigrams = TrigramIndex.open(kb.generation / INDEX / NAMES)
     lengths = LexicalIndex.open(kb.generation / INDEX / LEXICAL).lengths
     every = np.arange(kb.count, dtype=np.int32)
@@ -172,7 +171,7 @@ def load_arrays(connection: Connection, kb: ArrayKnowledgeBase) -> None:
 
 
 def load_names(connection: Connection, kb: ArrayKnowledgeBase) -> None:
-    """Forms with who bears them, the words of forms, and the trigrams of forms."""
+    """Load forms with their nodes, the words of forms, and the trigrams of forms."""
     table = NameTable.open(kb.generation / INDEX / NAMES)
     trigrams = TrigramIndex.open(kb.generation / INDEX / NAMES)
 
@@ -204,7 +203,7 @@ def load_names(connection: Connection, kb: ArrayKnowledgeBase) -> None:
 
 
 def load_postings(connection: Connection, lexical: LexicalIndex) -> None:
-    """The documents of every term with their weights."""
+    """Load the documents of every term with their weights."""
 
     def rows() -> Iterator[Sequence[object]]:
         borders = lexical.offsets.tolist()
@@ -218,7 +217,7 @@ def load_postings(connection: Connection, lexical: LexicalIndex) -> None:
 
 
 def link_vectors(connection: Connection, kb: ArrayKnowledgeBase, whole: Generation) -> None:
-    """Name the vector of every node of a view, where all nodes of the whole base have one."""
+    """Assign the vectors to the nodes of a view, if all nodes of the whole base have vectors."""
     query = f"SELECT count(*) FROM {whole.schema}.vector_rows WHERE embedder = %s"
     for (embedder,) in connection.execute(
         "SELECT id FROM clew.embedder WHERE base = %s AND in_use", [whole.embeds]
@@ -236,7 +235,7 @@ def link_vectors(connection: Connection, kb: ArrayKnowledgeBase, whole: Generati
 
 
 def copy_rows(connection: Connection, table: str, kinds: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Load rows into the columns of a table that this transaction has made."""
+    """Load rows into the columns of a table created in this transaction."""
     with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary, FREEZE)") as copy:
         copy.set_types(kinds)
         for row in rows:
@@ -244,12 +243,12 @@ def copy_rows(connection: Connection, table: str, kinds: Sequence[str], rows: It
 
 
 def plain(text: str) -> str:
-    """A text as PostgreSQL holds one: it has no character zero."""
+    """Replace zero characters, which PostgreSQL does not allow."""
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 def packed_rows(some: pa.RecordBatch, names: Sequence[str]) -> list[dict[str, object]]:
-    """For every row its attributes as JSON can hold them, absent ones left out."""
+    """Return the attributes of every row for JSON, without missing values."""
     columns = {name: some[name].to_pylist() for name in names}
     rows: list[dict[str, object]] = [{} for _ in range(some.num_rows)]
     for name, column in columns.items():
@@ -260,7 +259,7 @@ def packed_rows(some: pa.RecordBatch, names: Sequence[str]) -> list[dict[str, ob
 
 
 def encoded(value: Any) -> Any:
-    """A value as JSON can hold it; `decoder` reads it back."""
+    """Convert a value for JSON. `decoder` reads it back."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, float) and not math.isfinite(value):

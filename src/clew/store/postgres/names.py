@@ -1,4 +1,4 @@
-"""The names and words of a base in PostgreSQL: read by the words of a question, a few queries for all of them."""
+"""Names and words of a base in PostgreSQL, read with few queries for all words of a question."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from clew.store.postgres.connection import Database
 from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
 MOST_KEPT = 20_000
-"""Forms, and words, that a process keeps."""
+"""Maximum number of cached forms and of cached words."""
 FEW = 20
-"""Of more forms, only the nodes that bear them are read."""
+"""Number of forms above which only their nodes are read."""
 FORM = "SELECT id, form, nodes, kinds, aliases FROM forms"
 HIGHEST = "\U0010ffff"
-"""Nothing that begins with a prefix sorts after the prefix and this."""
+"""Upper limit for strings with a prefix: they sort before the prefix and this character."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +36,14 @@ class _Form:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """In how many forms a word is, and in which, unless they are too many to matter."""
+    """Number of forms with a word, and the forms unless they are too many."""
 
     count: int
     forms: IntArray | None
 
 
 class PostgresNameTable(NameTable):
-    """The same answers as the table on disk gives, by queries for many forms at once; what was read is kept."""
+    """Name table with the same results as on disk, by queries for many forms at once, with a cache."""
 
     def __init__(self, kb: PostgresKnowledgeBase) -> None:
         self.database: Database = kb.database
@@ -56,11 +56,11 @@ class PostgresNameTable(NameTable):
         return self._count
 
     def find(self, form: str) -> int | None:
-        """The place of a form; None where no name has it."""
+        """Return the index of a form, or None if no name has it."""
         return next((found.place for found in self._with_texts([form])), None)
 
     def matches(self, tokens: Sequence[Token]) -> list[Match]:
-        """Every run of tokens that is a form: only runs of words that names have are looked for."""
+        """Return every run of tokens that is a form. Only runs of known words are queried."""
         others = {token.text: other_numbers(token.text) for token in tokens}
         words = self._words_of({word for token in others for word in (token, *others[token])})
         wanted: dict[str, None] = {}
@@ -76,7 +76,7 @@ class PostgresNameTable(NameTable):
         return [replace(match, form=found[match.form].place) for match in find_matches(tokens, here)]
 
     def texts(self, places: IntArray) -> list[str]:
-        """Forms by their places."""
+        """Return forms by index."""
         if len(places) > MOST_KEPT // 2:
             rows = self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places)
             told = dict(rows)
@@ -84,16 +84,16 @@ class PostgresNameTable(NameTable):
         return [form.text for form in self._at(places)]
 
     def beginning(self, begin: str, most: int) -> list[tuple[int, str]]:
-        """The first forms that begin so, with their places."""
+        """Return the first forms with a prefix, with their indexes."""
         query = "SELECT id, form FROM forms WHERE left(form, 500) >= %s AND left(form, 500) < %s ORDER BY id LIMIT %s"
         return [(place, form) for place, form in self.database.rows(query, begin, begin + HIGHEST, most)]
 
     def entries(self, form: int) -> Entries:
-        """The nodes that bear a form."""
+        """Return the entries of a form."""
         return self._at([form])[0].entries
 
     def bearers(self, forms: IntArray) -> tuple[NDArray[np.int64], IntArray]:
-        """Every node that bears one of the forms, beside which of the forms it is."""
+        """Return every node of the forms, with the position of its form in `forms`."""
         if len(forms) > FEW:
             query = (
                 "SELECT array_agg(g.place::int), array_agg(n.node), array_agg(n.nth::int) FROM unnest(%s::int[]) "
@@ -107,15 +107,15 @@ class PostgresNameTable(NameTable):
         return owners, np.concatenate([np.empty(0, dtype=np.int32), *nodes])
 
     def sizes(self, forms: IntArray) -> NDArray[np.int64]:
-        """How many bytes each form has."""
+        """Return the length of each form in bytes."""
         return np.array([len(form.text.encode()) for form in self._at(forms)], dtype=np.int64)
 
     def has_word(self, word: str) -> bool:
-        """Whether some name has a word."""
+        """Return whether any name contains a word."""
         return self._words_of([word])[word] is not None
 
     def containing(self, words: Sequence[str], most: int) -> IntArray:
-        """The forms that have all the words; none where even the rarest word is in more than `most`."""
+        """Return the forms with all the words. Empty if even the rarest word is in more than `most` forms."""
         told = self._words_of(words)
         known = [word for word in told.values() if word is not None]
         rarest = min(known, key=lambda word: word.count, default=None)
@@ -160,7 +160,7 @@ class PostgresNameTable(NameTable):
         return found
 
     def _words_of(self, words: Collection[str]) -> dict[str, _Word | None]:
-        """What is known of words, None for those that no name has."""
+        """Return the entry of each word, or None for words in no name."""
         kept = self._known_words
         missing = [word for word in words if word not in kept and "\0" not in word]
         if missing:
@@ -179,7 +179,7 @@ class PostgresNameTable(NameTable):
 
 
 class PostgresTrigrams(TrigramIndex):
-    """The same candidates as the index on disk gives; the lists that are long are counted, not read."""
+    """Trigram index with the same results as on disk. Long lists are counted without reading them."""
 
     def __init__(self, kb: PostgresKnowledgeBase) -> None:
         self.database = kb.database
@@ -187,14 +187,14 @@ class PostgresTrigrams(TrigramIndex):
         self.lengths = kb.array("shorter names", "<i8")
 
     def sizes(self, codes: NDArray[np.int64], window: range) -> NDArray[np.int64]:
-        """How many forms of the given lengths have each trigram."""
+        """Count the forms of the given lengths with each trigram."""
         asked = "WHERE code = ANY(%s) AND length BETWEEN %s AND %s GROUP BY code"
         query = f"SELECT code, sum(count)::int8 FROM trigrams {asked}"
         told = dict(self.database.rows(query, codes.astype(np.int32), window.start, window.stop - 1))
         return np.array([told.get(code, 0) for code in codes.tolist()], dtype=np.int64)
 
     def having(self, codes: NDArray[np.int64], window: range) -> list[IntArray]:
-        """For each trigram the forms of the given lengths that have it, as their ranks by length."""
+        """Return the forms of the given lengths with each trigram, as ranks by length."""
         query = (
             "SELECT code, ranks FROM trigrams WHERE code = ANY(%s) AND length BETWEEN %s AND %s ORDER BY code, length"
         )
@@ -205,15 +205,15 @@ class PostgresTrigrams(TrigramIndex):
 
 
 MOST_BYTES = 64_000_000
-"""Bytes of postings that a process keeps."""
+"""Maximum size of cached postings, in bytes."""
 MOST_COUNTED = 100_000
 
 
 class PostgresLexical(LexicalIndex):
-    """BM25 with the same ranking as the index on disk gives; the postings of all terms of a question come by one query.
+    """BM25 with the same ranking as on disk. One query reads the postings of all terms of a question.
 
-    PostgreSQL's own full text search has no BM25 and other stems. The weights worked out at build are kept instead, so
-    that scores are the same to the last bit.
+    PostgreSQL's full text search has no BM25 and uses other stems. So the precomputed weights are stored, and scores
+    are identical.
     """
 
     def __init__(self, kb: PostgresKnowledgeBase) -> None:
@@ -226,7 +226,7 @@ class PostgresLexical(LexicalIndex):
         return self._size
 
     def frequency(self, term: str) -> int:
-        """How many documents have a term."""
+        """Return the number of documents with a term."""
         known = self._counts.get(term)
         if known is None:
             row = None if "\0" in term else self.database.one("SELECT count FROM postings WHERE term = %s", term)
@@ -237,7 +237,7 @@ class PostgresLexical(LexicalIndex):
         return known
 
     def having(self, term: str) -> NodeSet:
-        """The nodes whose document has a term."""
+        """Return the nodes whose document contains a term."""
         found = self._read([term])[term]
         return NodeSet(np.empty(0, dtype=np.int32) if found is None else found.documents)
 

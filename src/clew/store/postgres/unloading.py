@@ -1,4 +1,4 @@
-"""From tables of PostgreSQL back to what a base is built from; `loading.py` is the other way."""
+"""Convert tables of PostgreSQL back to sources. `loading.py` does the reverse."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pyarrow as pa
 from clew.store.graph.tables import NODE_COLUMNS, Piece, Tables
 from clew.store.postgres.connection import Database
 
-if TYPE_CHECKING:  # the base reads its own tables by this
+if TYPE_CHECKING:  # it imports this module
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
 Decoders = dict[str, Callable[[Any], Any]]
 
 
 def stored_schema(told: str) -> pa.Schema:
-    """The columns of nodes or edges as the embedded base had them."""
+    """Parse the stored Arrow schema of nodes or edges."""
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
 
 
 def decoders(told: str, but: Collection[str] = ()) -> Decoders:
-    """What makes the value of each attribute from its JSON."""
+    """Return functions that convert each attribute from JSON."""
     return {field.name: _decoder(field.type) for field in stored_schema(told) if field.name not in but}
 
 
@@ -37,7 +37,7 @@ def _decoder(kind: pa.DataType) -> Callable[[Any], Any]:
 
 
 def read_columns(database: Database, told: str) -> pa.RecordBatch:
-    """The columns of all nodes, in the order of their ids."""
+    """Read the columns of all nodes in the order of their ids."""
     query = "SELECT key, name, aliases, text, attributes FROM nodes ORDER BY id"
     keys, names, aliases, texts, packed = zip(*database.rows(query), strict=True)
     columns: dict[str, Sequence[Any]] = {"key": keys, "name": names, "text": texts}
@@ -49,7 +49,7 @@ def read_columns(database: Database, told: str) -> pa.RecordBatch:
 
 
 def read_tables(kb: PostgresKnowledgeBase) -> Tables:
-    """The sources that a base could be built from again."""
+    """Return sources from which a base could be built again."""
     kinds, names = kb.schema.type_names, kb.schema.relation_names
     nodes = pa.Table.from_batches([kb.columns()])
     nodes = nodes.append_column("type", pa.array([kinds[code] for code in kb.types.tolist()], pa.large_string()))

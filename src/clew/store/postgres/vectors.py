@@ -1,7 +1,7 @@
-"""Vectors of a base in PostgreSQL, by content: a text that was embedded once is never embedded again, by any server.
+"""Vectors of a base in PostgreSQL, by content: each text is embedded only once, across all servers.
 
-A table of pgvector for each embedder of a base, shared by all its generations, compared exactly. An HNSW index on
-`embedding` (docs/scale.md) is used where no filter is given, and never under one: it would filter what it has found.
+Each embedder of a base has a table of pgvector, shared by all generations and compared exactly. An HNSW index on
+`embedding` (docs/scale.md) is used only without a filter, since it would apply the filter after the search.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from clew.store.postgres.loading import COPY_END, COPY_HEAD
 from clew.store.postgres.names import PostgresLexical
 
 IN_MEMORY = 1 << 30
-"""Rows from here on are kept by this process alone, where the database cannot be written."""
+"""First row number of vectors in the memory of this process, if the database is read-only."""
 
 
 def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
-    """How the embedder was named that the vectors of a base come from; None where there are none."""
+    """Return the embedder of a base's vectors, or None if there are none."""
     row = kb.database.one("SELECT spec FROM clew.embedder WHERE base = %s AND in_use", kb.generation.embeds)
     return None if row is None else str(row[0])
 
 
 def have_all_vectors(kb: PostgresKnowledgeBase) -> bool:
-    """Whether every node has a vector, as after `clew embed`."""
+    """Return whether every node has a vector, as after `clew embed`."""
     row = kb.database.one("SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use")
     return bool(row and row[0] == len(kb))
 
 
 def renew_vectors(kb: PostgresKnowledgeBase) -> int:
-    """Give every node of a changed base its vector, and return how many had to be computed."""
+    """Compute the missing vectors of a changed base, and return their number."""
     spec = trusted_embedder(remembered_embedder(kb), kb.address)
     embedder = open_embedder(spec)
     store = PostgresVectorStore(kb, embedder, spec)
@@ -48,14 +48,14 @@ def renew_vectors(kb: PostgresKnowledgeBase) -> int:
 
 
 class PostgresVectorStore:
-    """The vectors of one embedder; safe for threads and for several servers."""
+    """The vectors of one embedder, safe for threads and several servers."""
 
     def __init__(self, kb: PostgresKnowledgeBase, embedder: Embedder, spec: str, *, in_use: bool = True) -> None:
-        """Vectors of another embedder than the base uses are refused, unless they are being prepared."""
+        """Open the store. Raise EmbedderMismatch if the base uses another embedder, unless `in_use` is false."""
         self.kb, self.name, self.dimension, self.spec = kb, embedder.name, embedder.dimension, spec
         self.in_use = in_use
         self.refusal: str | None = None
-        """Why the database cannot be written, once that is known."""
+        """Reason why the database cannot be written, if known."""
         self._memory: dict[bytes, int] = {}
         self._kept: list[Vectors] = []
         query = "SELECT id, name, in_use FROM clew.embedder WHERE base = %s AND (in_use OR name = %s)"
@@ -63,7 +63,7 @@ class PostgresVectorStore:
         other = next((name for _, name, used in told if used and name != self.name), None)
         if in_use and other is not None:
             raise EmbedderMismatch(
-                f"{kb.address} holds vectors of {other}, not of {self.name}: `clew embed KB --embedder {spec}` switches"
+                f"{kb.address} contains vectors of {other}, not of {self.name}: run `clew embed KB --embedder {spec}`"
             )
         self.id: int | None = next((number for number, name, _ in told if name == self.name), None)
         row = None if self.id is None else kb.database.one(f"SELECT count(*) FROM {self.table}")
@@ -71,14 +71,14 @@ class PostgresVectorStore:
 
     @property
     def table(self) -> str:
-        """Where the vectors lie."""
+        """Table with the vectors."""
         return f"clew.vectors_{self.id}"
 
     def __len__(self) -> int:
         return self._size + len(self._kept)
 
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
-        """Where the vectors of texts are kept, -1 where they are not."""
+        """Return the rows of the texts' vectors, -1 for missing vectors."""
         keys = [key.tobytes() for key in hashes]
         found: dict[bytes, int] = {key: self._memory[key] for key in keys if key in self._memory}
         if self.id is not None:
@@ -87,7 +87,7 @@ class PostgresVectorStore:
         return np.array([found.get(key, -1) for key in keys], dtype=np.int64)
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
-        """The vectors of the given rows."""
+        """Return the vectors of the given rows."""
         vectors = np.empty((len(rows), self.dimension), dtype=np.float32)
         own = rows >= IN_MEMORY
         for place in np.flatnonzero(own).tolist():
@@ -100,7 +100,7 @@ class PostgresVectorStore:
         return vectors
 
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
-        """Keep vectors and return their rows; those that another server has kept meanwhile are not written again."""
+        """Store vectors and return their rows. Skip vectors that another server has stored meanwhile."""
         if self.refusal is None:
             try:
                 self.id, added = self.kb.database.do(lambda connection: self._write(connection, hashes, vectors))
@@ -116,7 +116,7 @@ class PostgresVectorStore:
         return self.rows(hashes)
 
     def adopt(self) -> None:
-        """Make the base use these vectors from now on; those of all other embedders are removed."""
+        """Make the base use these vectors. Remove the vectors of all other embedders."""
         base = self.kb.generation.embeds
 
         def work(connection: Connection) -> None:
@@ -129,7 +129,7 @@ class PostgresVectorStore:
         self.in_use = True
 
     def _write(self, connection: Connection, hashes: Hashes, vectors: Vectors) -> tuple[int, int]:
-        """The number of the embedder, and how many vectors were new."""
+        """Return the number of the embedder, and the number of new vectors."""
         number = self._make(connection) if self.id is None else self.id
         connection.execute(f"CREATE TEMP TABLE new (hash bytea, embedding vector({self.dimension})) ON COMMIT DROP")
         rows = np.empty(
@@ -150,7 +150,7 @@ class PostgresVectorStore:
         return number, connection.execute(f"{query} ON CONFLICT (hash) DO NOTHING").rowcount
 
     def _make(self, connection: Connection) -> int:
-        """Name the embedder of the base, and make its table, where no other server has done so meanwhile."""
+        """Register the embedder of the base, and create its table if needed."""
         query = (
             "INSERT INTO clew.embedder (base, name, dimension, spec, in_use) VALUES (%s, %s, %s, %s, %s) "
             "ON CONFLICT (base, name) DO UPDATE SET spec = excluded.spec RETURNING id"
@@ -165,7 +165,7 @@ class PostgresVectorStore:
 
 
 class PostgresVectors(ServedVectors):
-    """The same ranking as the index on disk gives."""
+    """Vector index with the same ranking as on disk."""
 
     def __init__(
         self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: int
@@ -174,11 +174,11 @@ class PostgresVectors(ServedVectors):
         query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
         told = None if store.id is None else kb.database.one(query, store.id)
         is_complete = told is not None and told[0] == len(kb)
-        rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database knows them
+        rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database stores them
         super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # by no approximate index
+        among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # avoids the approximate index
         query = (
             f"SELECT array_agg(node) FROM (SELECT r.node FROM {self._table.table} v "
             f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "

@@ -1,4 +1,4 @@
-"""A graph database that speaks Bolt, such as Neo4j: asked read-only, within limits, its password never shown."""
+"""Client for graph databases with Bolt, such as Neo4j: read-only, with limits, without showing passwords."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ if TYPE_CHECKING:  # an extra
 
 SCHEMES = tuple(f"{kind}{safety}://" for kind in ("bolt", "neo4j") for safety in ("", "+s", "+ssc"))
 SHOWN = 300
-"""Characters of what a server says that an error repeats."""
+"""Maximum length of a server message in an error, in characters."""
 Record = list[Any]
 
 
 def is_graph_address(text: object) -> bool:
-    """Whether something names a graph database: `bolt://HOST:7687/DATABASE` or `neo4j://…`."""
+    """Return whether a text is an address of a graph database: `bolt://HOST:7687/DATABASE` or `neo4j://…`."""
     return isinstance(text, str) and text.startswith(SCHEMES)
 
 
 def quoted(name: str) -> str:
-    """A label, a type or a property as an identifier of Cypher, whatever it holds."""
+    """Quote a label, a type or a property as a Cypher identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long a graph database may take, and how much it may say."""
+    """Limits on time and rows of a graph database."""
 
     seconds: float = 120.0
-    """For one query, asked of the server and kept here: not every server keeps to it."""
+    """Time limit for a query, enforced by the server and also here, since some servers ignore it."""
     reading_seconds: float = 3600.0
-    """For one query that reads the whole graph."""
+    """Time limit for a query that reads the whole graph."""
     most_rows: int = 50_000_000
     connect_seconds: float = 10.0
 
 
 @dataclass(frozen=True)
 class GraphAddress:
-    """`bolt://USER:PASSWORD@HOST:PORT/DATABASE`; only what may be shown is shown."""
+    """`bolt://USER:PASSWORD@HOST:PORT/DATABASE`. Its text form omits credentials."""
 
     url: str
-    """As it was given, for another process; never shown."""
+    """The original address for other processes, which must not be shown."""
 
     @cached_property
     def parts(self) -> SplitResult:
-        """The parts of the URL; refused where it names no host."""
+        """The parts of the URL. Raise InputError if it has no host."""
         try:
             parts = urlsplit(self.url)
             named = parts.hostname and parts.port != 0
@@ -61,22 +61,22 @@ class GraphAddress:
             named = None
         if not named:
             scheme = self.url.partition("://")[0]
-            raise InputError(f"{scheme}://… names no server: expected {scheme}://USER@HOST:7687/DATABASE")
+            raise InputError(f"the address {scheme}://… has no server: expected {scheme}://USER@HOST:7687/DATABASE")
         return parts
 
     @property
     def user(self) -> str:
-        """Who asks; empty where nobody is named."""
+        """User name. Empty if not given."""
         return unquote(self.parts.username or "")
 
     @property
     def server(self) -> str:
-        """Where the server is, as its driver takes it."""
+        """Address of the server for its driver."""
         return f"{self.parts.scheme}://{self.parts.netloc.rpartition('@')[2]}"
 
     @property
     def database(self) -> str | None:
-        """One of its databases; None for the one that the server prefers."""
+        """Name of the database. None for the server's default."""
         return unquote(self.parts.path.strip("/")) or None
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class GraphAddress:
 
 
 class BoltServer:
-    """Answers Cypher queries, each in a transaction that only reads."""
+    """Runs Cypher queries in read-only transactions."""
 
     def __init__(self, address: GraphAddress, limits: Limits | None = None) -> None:
         self.address, self.limits = address, limits or Limits()
@@ -95,7 +95,7 @@ class BoltServer:
     def _driver(self) -> Driver:
         with needing("neo4j", "neo4j"):
             import neo4j
-        logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would print every attempt
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would log every attempt
         password = self.address.parts.password
         driver = neo4j.GraphDatabase.driver(
             self.address.server,
@@ -110,7 +110,7 @@ class BoltServer:
         return driver
 
     def rows(self, query: str, *, reads_all: bool = False, **parameters: object) -> list[Record]:
-        """The records of a query; values are parameters, never written into it."""
+        """Return the records of a query. Values are passed as parameters."""
         seconds = self.limits.reading_seconds if reads_all else self.limits.seconds
         with span("cypher", endpoint=str(self.address), query=query) as step:
             found = self._or_said(seconds, lambda: self._ask(query, parameters, seconds))
@@ -133,20 +133,20 @@ class BoltServer:
             return found
 
     def _or_said(self, seconds: float, ask: Callable[[], list[Record]]) -> list[Record]:
-        """The records, or an error that says what is wrong and what to do."""
-        self._driver  # noqa: B018 - what is missing is said first
+        """Return the records, or raise an error with a remedy."""
+        self._driver  # noqa: B018 - reports a missing package first
         from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError
 
         try:
             return within(seconds, ask)
         except TimeoutError:
             raise StorageError(
-                f"{self.address} has not answered a query within {self.limits.seconds:g} seconds"
+                f"{self.address} did not answer a query within {self.limits.seconds:g} seconds"
             ) from None
         except AuthError:
-            who = f"the user {self.address.user!r} with this password" if self.address.user else "anybody unnamed"
+            who = f"the user {self.address.user!r} with this password" if self.address.user else "anonymous users"
             raise StorageError(
-                f"{self.address} does not let in {who}: set NEO4J_USERNAME and NEO4J_PASSWORD, or put the password "
+                f"{self.address} rejects {who}: set NEO4J_USERNAME and NEO4J_PASSWORD, or put the password "
                 "under the address into [keys] of the configuration file"
             ) from None
         except ClientError as error:
@@ -157,8 +157,8 @@ class BoltServer:
             why = _said(str(error))
             raise StorageError(f"{self.address} cannot be reached by Bolt ({type(error).__name__}: {why})") from error
         except (ValueError, LookupError, AttributeError, TypeError, RecursionError, MemoryError) as error:
-            # The driver trusts what a server sends
-            raise StorageError(f"{self.address} sends what is no Bolt: is a graph database there?") from error
+            # the driver does not validate the data of a server
+            raise StorageError(f"{self.address} does not use Bolt: check that it is a graph database") from error
 
 
 def _said(message: str | None) -> str:

@@ -1,7 +1,7 @@
-"""A knowledge base in a graph database that speaks Bolt and openCypher: its nodes are read once, its edges stay there.
+"""Knowledge base in a graph database with Bolt and openCypher. Its nodes are read once, its edges stay there.
 
-What is read of the nodes (`sources/bolt.py`) is kept in a small base, which also notes the relations with their counts.
-Values travel as parameters; relationship types, which cannot, are quoted.
+The nodes (`sources/bolt.py`) are stored in a small base, which also notes the relations with their counts. Values are
+passed as parameters. Relationship types cannot be parameters and are quoted.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from clew.store.sources.bolt import UNTYPED, edge_piece, plain_value, read_nodes
 from clew.store.sources.files import SourceOptions
 
 MOST_READ = 500_000
-"""Graphs with more nodes are not read for being asked where they are."""
+"""Maximum number of nodes to read from a graph that is queried in the database."""
 SAMPLED = 1_000
-"""Edges of each relation whose properties are looked at."""
+"""Number of edges per relation to sample for properties."""
 BATCH = 1_000
-"""Nodes asked for at once."""
+"""Number of nodes per query."""
 SIGNATURES = "MATCH (a)-[r]->(b) RETURN labels(a), type(r), labels(b), count(*)"
 
 
 def count_nodes(server: BoltServer) -> int:
-    """How many nodes there are now."""
+    """Return the current number of nodes."""
     [[count]] = server.rows("MATCH (n) RETURN count(n)")
     return int(count)
 
 
 def read_description(server: BoltServer, *, however_many: bool = False) -> Tables:
-    """What describes the nodes of a graph, and as a note, what it is made of."""
+    """Read the description of the nodes of a graph, with its schema as a note."""
     count = count_nodes(server)
     if count > MOST_READ and not however_many:
         raise InputError(
-            f"{server.address} has {count:,} nodes, and up to {MOST_READ:,} are read to be asked where they are: "
-            f"`clew build {server.address} -o BASE.kb` makes a base of it, with --nodes-only one of its texts"
+            f"{server.address} has {count:,} nodes, more than the {MOST_READ:,} that can be read on demand: "
+            f"import it with `clew build {server.address} -o BASE.kb`, or only its texts with --nodes-only"
         )
     nodes = read_nodes(server, SourceOptions(), with_elements=True)
     signatures: dict[tuple[str, str, str], int] = {}
@@ -62,38 +62,38 @@ def read_description(server: BoltServer, *, however_many: bool = False) -> Table
 
 
 def made_of(described: StoredKnowledgeBase) -> Mapping[str, Any]:
-    """The note of such a base."""
+    """Return the note of a description."""
     [note] = described.notes
     noted: Mapping[str, Any] = parse_json(note)
     return noted
 
 
 class CypherKnowledgeBase(RemoteKnowledgeBase):
-    """The graph of a server; edges are those of this moment between the nodes that were read."""
+    """The graph of a server: its current edges between the nodes that were read."""
 
     language = "cypher"
 
     def __init__(self, server: BoltServer, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
-        """`describe` gives what `read_description` has read; it is called when first needed."""
+        """Initialise. `describe` returns the result of `read_description` and is called on demand."""
         super().__init__(str(server.address), BATCH, describe)
         self.server, self.place = server, server.address.url
         self._properties: dict[tuple[int, int, int], list[Mapping[str, Any]]] = {}
 
     @cached_property
     def schema(self) -> Schema:
-        """Labels, relationship types and properties, as they were when the nodes were read."""
+        """Labels, relationship types and properties at the time the nodes were read."""
         own, noted = self._description.schema, made_of(self._description)
         relations = with_hierarchies(Relation(*row) for row in noted["relations"])
         return Schema(own.node_types, relations, own.attribute_types, dict(noted["edge_attributes"]))
 
     @property
     def key_property(self) -> str | None:
-        """The property that holds the keys as they are; None where the ids of elements tell nodes apart."""
+        """The property with the keys. None if element ids identify nodes."""
         name: str | None = made_of(self._description)["key"]
         return name
 
     def elements(self, nodes: NodeSet) -> list[str]:
-        """The ids of the elements that nodes are."""
+        """Return the element ids of nodes."""
         return [self._term(node) for node in nodes]
 
     def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
@@ -112,7 +112,7 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
         for rows in self._portions(nodes, side, relation, f"{among} RETURN i, type(r), elementId(o){held}", far):
             for start, kind, end, *properties in rows:
                 code, other = codes.get(kind), ids.get(end)
-                if code is None or other is None:  # it came after the nodes were read
+                if code is None or other is None:  # added after the nodes were read
                     continue
                 near = ids[start]
                 yield near, code, other
@@ -136,9 +136,9 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
     def _portions(
         self, nodes: NodeSet, side: Direction, relation: str | None, rest: str, others: list[str] | None = None
     ) -> Iterator[list[Record]]:
-        """An element is looked up by its id one by one: databases scan all nodes for those of a list."""
+        """Yield the results in portions. Elements are matched one by one, since databases scan all nodes for a list."""
         if relation is not None:
-            self.schema.relation_rows(relation)  # an unknown one is said to be
+            self.schema.relation_rows(relation)  # raises an error for an unknown relation
         kind = "" if relation is None else f":{quoted(relation)}"
         edge = f"(s)-[r{kind}]->(o)" if side == "out" else f"(s)<-[r{kind}]-(o)"
         query = f"UNWIND $nodes AS i MATCH (s) WHERE elementId(s) = i MATCH {edge}{rest}"
@@ -147,13 +147,13 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
 
     def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:
         known = self._properties.get((head, code, tail))
-        if known is None:  # edges carry nothing here; the count of parallel ones is told by those that leave
+        if known is None:  # no properties were read: count parallel edges by the outgoing edges
             leaving = self._around(NodeSet.of([head]), self.schema.relation_names[code], "out")[head]
             return (NOTHING,) * leaving.count((code, tail))
         return known
 
     def _in_order(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Parallel edges by what they carry, as a base that is built has them."""
+        """Sort parallel edges by their properties, as in a built base."""
         names = self.schema.edge_attributes
         plain = [{name: plain_value(row[name]) for name in names if row.get(name) is not None} for row in rows]
         return sorted(
@@ -162,7 +162,7 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
 
 
 def _edge_attributes(server: BoltServer, relations: Iterable[str]) -> dict[str, str]:
-    """The properties of edges with their kinds, as some edges of every relation show them."""
+    """Infer the properties of edges with their types from a sample of every relation."""
     rows: list[Record] = []
     for relation in relations:
         query = f"MATCH ()-[r:{quoted(relation)}]->() RETURN properties(r) LIMIT {SAMPLED}"

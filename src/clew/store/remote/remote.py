@@ -1,9 +1,8 @@
-"""A knowledge base that stays in a store elsewhere: its edges are asked for as they are needed, in bounded queries.
+"""A knowledge base in a remote store, whose edges are requested on demand with bounded queries.
 
-A store has its own handles for nodes: IRIs, or the ids of its elements. They become node ids when they are first seen.
-Where the nodes were read, what describes them comes from there (`described`), and only edges are asked for. What was
-asked about few nodes is kept: the evidence of an answer costs no more queries. `sparql.py` and `cypher.py` say how the
-questions below are put in the language of a store.
+A store has its own handles for nodes: IRIs or element ids. They become node ids when first seen. If the nodes were
+read, their description is local (`described`), and only edges are requested. Edges of few nodes are cached, so that
+evidence needs no further queries. `sparql.py` and `cypher.py` implement the queries in the language of a store.
 """
 
 from __future__ import annotations
@@ -29,22 +28,22 @@ if TYPE_CHECKING:
     from clew.store.remote.sparql import SparqlKnowledgeBase
 
 MOST_KEPT = 1_000_000
-"""Edges that are kept in memory."""
+"""Maximum number of cached edges."""
 Ends = list[tuple[int, int]]
-"""The edges of one node to one side: the relation's code and the node at the other end, sorted."""
+"""The edges of a node on one side: relation code and other end, sorted."""
 NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass
 class Interned:
-    """Handles by id and ids by handle, growing as the graph is seen."""
+    """Bidirectional map of handles and ids that grows as the graph is seen."""
 
     terms: list[str] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     def id(self, term: str) -> int:
-        """The id of a handle, a new one where it was not seen before."""
+        """Return the id of a handle. Assign a new id if needed."""
         found = self.ids.get(term)
         if found is None:
             with self.lock:
@@ -55,15 +54,18 @@ class Interned:
 
 
 class RemoteKnowledgeBase(KnowledgeBase):
-    """What bases behind an endpoint or a graph database have in common."""
+    """Common part of bases in SPARQL endpoints and graph databases."""
 
     language: ClassVar[Literal["sparql", "cypher"] | None]
-    """What its store understands; None where it may not be asked for the whole."""
+    """Query language of its store. None if the store must not answer whole queries."""
     place: str
-    """What opens this base again; it may hold a password."""
+    """Address to open this base again. It may contain a password."""
 
     def __init__(self, address: str, batch: int, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
-        """`address` may be shown; `batch` nodes are asked for at once; `describe` is called when first needed."""
+        """Initialise.
+
+        `address` may be shown, `batch` is the number of nodes per query, `describe` is called on demand.
+        """
         self.address, self.batch, self._describe = address, batch, describe
         self._kept: dict[tuple[str | None, Direction, int], Ends] = {}
         self._kept_edges = 0
@@ -74,7 +76,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
 
     @cached_property
     def described(self) -> StoredKnowledgeBase | None:
-        """The nodes without their edges, where they were read; ids are the same here and there."""
+        """The nodes without edges, if they were read, with the same ids."""
         return self._describe()
 
     @cached_property
@@ -88,55 +90,55 @@ class RemoteKnowledgeBase(KnowledgeBase):
 
     @abstractmethod
     def _handles(self, described: StoredKnowledgeBase) -> Iterable[str]:
-        """What the store calls each node that was read."""
+        """Return the store's handle of each node that was read."""
 
     @abstractmethod
     def _ends(
         self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
     ) -> Iterable[tuple[int, int, int]]:
-        """The edges of nodes to one side as node, relation's code and other end, to `others` where they are given."""
+        """Return the edges of nodes on one side as node, relation code and other end, optionally only to `others`."""
 
     def _reached(self, nodes: NodeSet, relation: str | None, side: Direction) -> Iterable[int]:
-        """The other ends alone."""
+        """Return only the other ends."""
         return (other for _, _, other in self._ends(nodes, relation, side, None))
 
     def _counted(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[str, int]]:
-        """How many edges all nodes together have to one side, by relation; one may be told several times."""
+        """Count the edges of all nodes on one side by relation. A relation may occur several times."""
         names = self.schema.relation_names
         return ((names[code], 1) for ends in self._around(nodes, None, side).values() for code, _ in ends)
 
     def _counted_each(self, nodes: NodeSet, side: Direction) -> Iterable[tuple[int, int]]:
-        """How many edges each node has to one side; a node may be told several times."""
+        """Count the edges of each node on one side. A node may occur several times."""
         return ((node, len(ends)) for node, ends in self._around(nodes, None, side).items())
 
     def _carried(self, head: int, code: int, tail: int) -> Sequence[Mapping[str, Any]]:  # noqa: ARG002 - RDF has none
-        """What each of the parallel edges between two nodes carries, as far as these edges were read."""
+        """Return the attributes of each parallel edge between two nodes, if these edges were read."""
         return (NOTHING,)
 
-    # Nodes, as they are described
+    # Nodes, from the description
 
     def node(self, node: int) -> Node:
-        """Name, type, description and attributes of one node."""
+        """Return name, type, description and attributes of a node."""
         return self._description.node(node)
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes, in the given order."""
+        """Return key, name and type of nodes, in the given order."""
         return self._description.refs(nodes)
 
     def find(self, key: str) -> int:
-        """The id of the node with this key."""
+        """Return the id of the node with this key."""
         return self._description.find(key)
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes that were read, or those of one type."""
+        """Return all nodes that were read, or the nodes of one type."""
         return self._description.nodes(type)
 
     def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
-        """An attribute of many nodes, None where a node has none."""
+        """Return an attribute of nodes, with None for nodes without it."""
         return self._description.values(nodes, attribute)
 
     def text(self, node: int, *, relations: bool = False) -> str:
-        """Name, type and description, and the relations where asked for."""
+        """Return name, type and description, and optionally the relations."""
         if self._is_described(node):
             lines = self._description.text(node)
         else:
@@ -169,7 +171,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
     # Edges
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """The nodes one edge away."""
+        """Return the nodes one edge away."""
         found = EMPTY
         for side in sides(direction):
             if len(nodes) <= self.batch:
@@ -180,7 +182,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
         return found
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter these nodes, with counts, in schema order."""
+        """Count the outgoing and incoming relations of these nodes, in schema order."""
         counts: dict[tuple[str, Direction], int] = {}
         for side in sides("any"):
             for name, count in self._counted(nodes, side):
@@ -190,7 +192,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
         return sorted(uses, key=lambda use: (order[use.relation], use.direction != "out"))
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
-        """The number of edges of each node, both directions together; counted there, and kept."""
+        """Return the number of edges of each node in both directions, counted by the store and cached."""
         wanted = [int(node) for node in nodes]
         unknown = NodeSet.of([node for node in wanted if node not in self._degrees])
         found = dict.fromkeys(unknown, 0)
@@ -201,11 +203,11 @@ class RemoteKnowledgeBase(KnowledgeBase):
         return np.array([self._degrees[node] for node in wanted], dtype=np.int64)
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
-        """The edges that leave, enter or touch these nodes; "any" gives each edge once."""
+        """Return the edges that leave, enter or touch these nodes. "any" returns each edge once."""
         return self._edges(nodes, relation, direction, None)
 
     def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:
-        """The same, where only edges to others matter: no more than these are asked for."""
+        """Return the edges of `nodes` to `others`. Only these are requested if `others` are few."""
         return self._edges(nodes, relation, direction, others if len(others) <= self.batch else None)
 
     def _edges(self, nodes: NodeSet, relation: str | None, direction: Direction, others: NodeSet | None) -> Edges:
@@ -214,14 +216,14 @@ class RemoteKnowledgeBase(KnowledgeBase):
             for near, ends in self._around(nodes, relation, side, others).items():
                 for code, far in ends:
                     if direction == "any" and side == "in" and far in nodes:
-                        continue  # it leaves one of the nodes already
+                        continue  # it is an outgoing edge of another node
                     head, tail = (near, far) if side == "out" else (far, near)
                     found.append((head, code, tail))
         table = np.array(found, dtype=np.int32).reshape(-1, 3)
         return Edges(table[:, 0], table[:, 1], table[:, 2])
 
     def triples(self, node: int) -> list[Triple]:
-        """Every edge of one node with what it carries, outgoing first."""
+        """Return every edge of a node with its attributes, outgoing edges first."""
         names = self.schema.relation_names
         repeats: dict[tuple[int, int, int], int] = {}
         found = []
@@ -232,7 +234,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
         return found
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
-        """What each of the parallel edges carries; empty where there is no such edge."""
+        """Return the attributes of each parallel edge. Empty if there is no such edge."""
         code = self.schema.relation_code.get(relation, -1)
         known = self._kept.get((relation, "in", tail))
         if known is None:
@@ -245,7 +247,7 @@ class RemoteKnowledgeBase(KnowledgeBase):
     def _around(
         self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None = None
     ) -> dict[int, Ends]:
-        """The edges of each node to one side, to few `others` where they are given; what is known is not asked for."""
+        """Return the edges of each node on one side, optionally only to `others`. Cached edges are not requested."""
         known = {node: ends for node in nodes if (ends := self._kept.get((relation, side, node))) is not None}
         unknown = NodeSet.of([node for node in nodes if node not in known])
         found: dict[int, Ends] = {node: [] for node in unknown}
@@ -265,20 +267,20 @@ class RemoteKnowledgeBase(KnowledgeBase):
 
 
 def sides(direction: Direction) -> tuple[Direction, ...]:
-    """The directions that a direction means."""
+    """Return the sides of a direction."""
     return ("out", "in") if direction == "any" else (direction,)
 
 
 def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
-    """Head, relation's code and tail of every edge."""
+    """Yield head, relation code and tail of every edge."""
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
 
 
 def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
-    """Whether a base is behind a SPARQL endpoint; most are not, and import nothing that reads endpoints."""
+    """Return whether a base is a SPARQL endpoint, without importing the client."""
     return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
 
 
 def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
-    """Whether a base is in a graph database that is asked in Cypher; likewise."""
+    """Return whether a base is a graph database with Cypher, without importing the client."""
     return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"

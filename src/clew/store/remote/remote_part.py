@@ -1,7 +1,7 @@
-"""Some nodes of a graph that stays elsewhere, and the edges between them: what somebody may see of it.
+"""The part of a remote graph that a user may see: some nodes and the edges between them.
 
-All other nodes are not there: no edge leads to them, no path through them, no count holds them. So nothing is joined or
-counted by the store, and what it was asked stays out of the trace, where the numbers of rows would tell.
+All other nodes are invisible to edges, paths and counts. So the store must not join or count, and its queries are not
+traced, since numbers of rows would reveal hidden nodes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from clew.store.remote.remote import RemoteKnowledgeBase
 
 
 class PartOfGraph(RemoteKnowledgeBase):
-    """The nodes that describe a graph, as if it had no others."""
+    """The described nodes of a graph, without any other nodes."""
 
     language = None
 
     def __init__(self, whole: RemoteKnowledgeBase) -> None:
-        """`whole` is described by the nodes of the part."""
+        """Initialise from the whole graph, whose description contains the nodes of the part."""
         super().__init__(whole.address, whole.batch, lambda: whole.described)
         self.whole, self.place = whole, whole.place
 
     @cached_property
     def schema(self) -> Schema:
-        """Relations with the edges of the part, all of which are read for it once."""
+        """Relations with the edge counts of the part, for which all its edges are read once."""
         edges = self._within(self.nodes(), None, "out", None)
         names, types, kinds = self.whole.schema.relation_names, self._description.types, self._description.schema
         counts = Counter(
@@ -49,7 +49,7 @@ class PartOfGraph(RemoteKnowledgeBase):
         self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
     ) -> Iterator[tuple[int, int, int]]:
         if relation is not None:
-            self.schema.relation_rows(relation)  # an unknown one is said to be
+            self.schema.relation_rows(relation)  # raises an error for an unknown relation
         names, codes = self.whole.schema.relation_names, self.schema.relation_code
         for near, code, far in self._within(nodes, relation, side, others):
             yield near, codes[names[code]], far

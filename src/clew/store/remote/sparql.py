@@ -1,7 +1,7 @@
-"""A knowledge base behind a SPARQL 1.1 endpoint: the same protocol as the embedded one, asked for what is needed.
+"""Knowledge base in a SPARQL 1.1 endpoint, with the same protocol as the embedded base.
 
-Nodes are IRIs and literals. Relations are called by their labels, or by the last part of their IRI. The nodes of a
-small endpoint are read once (`sparql_schema.py`).
+Nodes are IRIs and literals. Relations are named by their labels, or by the last part of their IRI. The nodes of a small
+endpoint are read once (`sparql_schema.py`).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from clew.store.remote.sparql_schema import UNTYPED, VALUE, EndpointSchema, Read
 from clew.store.sources.rdf import local_name
 
 SHORT = re.compile(r"[A-Z]\d+")
-"""A node by its short name, as Wikidata gives them."""
+"""Short name of a node, as in Wikidata."""
 
 
 class SparqlKnowledgeBase(RemoteKnowledgeBase):
-    """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
+    """The graph of an endpoint. Node keys are IRIs, or literals in SPARQL syntax."""
 
     language = "sparql"
 
@@ -35,7 +35,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         reading: Reading | None = None,
         describe: Callable[[], StoredKnowledgeBase | None] = lambda: None,
     ) -> None:
-        """`describe` gives the nodes without their edges where they can be read; it is called when first needed."""
+        """Initialise. `describe` returns the nodes without edges if they can be read, and is called on demand."""
         super().__init__(endpoint.url, (reading or Reading()).batch, describe)
         self.endpoint, self.place = endpoint, f"sparql+{endpoint.url}"
         self.reading = reading or Reading()
@@ -51,20 +51,20 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
 
     @property
     def schema(self) -> Schema:
-        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        """Types and relations with counts, without types if an endpoint is too large to count them."""
         return self._told.schema
 
     # Nodes
 
     def node(self, node: int) -> Node:
-        """Name, type, description and attributes of one node."""
+        """Return name, type, description and attributes of a node."""
         if self._is_described(node):
             return self._description.node(node)
         (ref,) = self.refs([node])
         return Node(node, ref.key, ref.type, ref.name, (), self._comment(node))
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Key, name and type of many nodes; labels not yet known are asked for together."""
+        """Return key, name and type of nodes. Unknown labels are requested together."""
         wanted = [int(node) for node in nodes]
         told = [node for node in wanted if self._is_described(node)]
         known = {ref.id: ref for ref in self._description.refs(told)} if told else {}
@@ -74,28 +74,28 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return [known.get(node) or self._named[node] for node in wanted]
 
     def find(self, key: str) -> int:
-        """The id of an IRI that occurs in the graph."""
+        """Return the id of an IRI that occurs in the graph."""
         try:
             term = key if key.startswith('"') else iri(self._full(key))
         except InputError:
-            raise NotFoundError(f"{key!r} is no IRI, and {self.endpoint.url} knows nodes by their IRIs") from None
+            raise NotFoundError(f"{key!r} is not an IRI: nodes of {self.endpoint.url} have IRIs as keys") from None
         if term not in self._nodes.ids:
             found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
             if not found:
-                raise NotFoundError(f"{self.endpoint.url} says nothing about {key!r}")
+                raise NotFoundError(f"{self.endpoint.url} does not contain {key!r}")
         return self._nodes.id(term)
 
     def _full(self, key: str) -> str:
-        """The IRI of a key: the key itself, or with what its kind of IRI begins with."""
+        """Return the IRI of a key, with the prefix of entities for short keys."""
         entities = self.reading.entities
         return f"{entities}{key}" if entities and SHORT.fullmatch(key) else key
 
     def intern(self, terms: Iterable[Term]) -> list[int]:
-        """The ids of terms that the endpoint has given."""
+        """Return the ids of terms from the endpoint."""
         return [self._nodes.id(term) for term in terms]
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type: as many queries as there are pages of them, or none where all are known."""
+        """Return all nodes, or the nodes of one type, with one query per page unless they are described."""
         if self.described is not None:
             return self.described.nodes(type)
         if type in (None, UNTYPED, VALUE):
@@ -103,12 +103,12 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         else:
             kind = self.type_iri(type or "")
             if kind is None:
-                raise SchemaError(f"no node type {type!r}; there are: {', '.join(self.schema.type_names)}")
+                raise SchemaError(f"no node type {type!r}: the types are {', '.join(self.schema.type_names)}")
             found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
         return self._set(row["s"] for row in found if "s" in row)
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
-        """An attribute of many nodes; where values are nodes, the first value of each. None where a node has none."""
+        """Return an attribute of nodes, or the first value if values are nodes. None for nodes without it."""
         if self.described is not None:
             told = NodeSet(nodes.array[nodes.array < self.described.count])
             return [*self.described.values(told, attribute), *[None] * (len(nodes) - len(told))]
@@ -120,7 +120,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
     # Edges
 
     def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
-        """Everything that is reached by following a relation any number of times: one query for many nodes."""
+        """Return all nodes reached by following a relation any number of times, with one query for many nodes."""
         found = nodes
         for side in sides(direction):
             for rows in self._portions(nodes, side, relation, "SELECT DISTINCT ?o", "*"):
@@ -128,13 +128,13 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return found
 
     def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
-        """Whether some node lies at the end of all these ways, and of none to be avoided: one row is asked for."""
+        """Return whether a node is at the end of all `ways` and of none of `avoided`, with one query."""
         patterns = [self._along(way, f"a{place}") for place, way in enumerate(ways)]
         patterns += [f"FILTER NOT EXISTS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
         return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
 
     def _along(self, way: Way, name: str) -> str:
-        """A way as patterns of a query; it ends at ?x."""
+        """Convert a way to query patterns that end at ?x."""
         starts, steps = way
         ends = [f"?{name}{place}" for place in range(len(steps))] + ["?x"]
         lines = [f"VALUES {ends[0]} {{ {' '.join(map(self._term, starts))} }}"]
@@ -155,13 +155,13 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return NodeSet.of(self.intern(terms))
 
     def _asks(self, node: int, side: Direction) -> bool:
-        """Nothing leaves a literal."""
+        """Return whether to query a node, since literals have no outgoing edges."""
         return side == "in" or self._term(node).startswith("<")
 
     def _ends(
         self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
     ) -> Iterator[tuple[int, int, int]]:
-        """Every edge once, also where pages overlap."""
+        """Yield every edge once, even if pages overlap."""
         among = "" if others is None else f" VALUES ?o {{ {' '.join(map(self._term, others))} }}"
         code = None if relation is None else self.schema.relation_code.get(relation)
         select = "SELECT ?s ?p ?o" if relation is None else "SELECT ?s ?o"
@@ -200,13 +200,13 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
             yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
 
     def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[Row]:
-        """How many edges these nodes have to one side, by relation, or by node and relation."""
+        """Count the edges of these nodes on one side, by relation, or by node and relation."""
         for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
             where = f"VALUES ?s {{ {' '.join(portion)} }} {self._pattern(side, '?p')}"
             yield from self._ask(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
 
     def _pattern(self, side: Direction, predicate: str) -> str:
-        """An edge from ?s to ?o, or the other way; to nodes alone where values are attributes."""
+        """Return the pattern of an edge from ?s to ?o or back, only to nodes if values are attributes."""
         if side == "in":
             return f"?o {predicate} ?s"
         return f"?s {predicate} ?o" + ("" if self.described is None else " FILTER (isIRI(?o))")
@@ -215,13 +215,13 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
 
     def type_iri(self, type: str) -> str | None:
-        """The IRI of a type; None where its nodes have none."""
+        """Return the IRI of a type, or None if it has none."""
         return next((i for i, name in self._told.type_names.items() if name == type), None)
 
     def predicate(self, relation: str) -> str:
-        """The IRI of a relation."""
+        """Return the IRI of a relation."""
         if relation not in self._told.predicates:
-            raise SchemaError(f"no relation {relation!r}; there are: {', '.join(self._told.predicates)}")
+            raise SchemaError(f"no relation {relation!r}: the relations are {', '.join(self._told.predicates)}")
         return self._told.predicates[relation]
 
     @cached_property
@@ -230,7 +230,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return {} if self.described is None else attribute_predicates(self.described.notes)
 
     def _relation_name(self, predicate: Term) -> str | None:
-        """The name of a relation; None where it is noise, or leads to values that are attributes."""
+        """Return the name of a relation, or None for noise and for attributes."""
         name = self._told.relation_names.get(content(predicate))
         return name if name in self.schema.relation_code else None
 

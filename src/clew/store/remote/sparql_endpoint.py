@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint over HTTP: paged, retried, polite, with its answers kept in a local file."""
+"""Client for SPARQL 1.1 endpoints: paged, with retries, rate limits and a local cache."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ Term = str
 RETRIED = frozenset({429, 500, 502, 503, 504})
 REDIRECTED = frozenset({301, 302, 303, 307, 308})
 CACHE_CAP = 500_000_000
-"""Bytes of answers kept on disk, over all endpoints."""
+"""Maximum size of cached results of all endpoints, in bytes."""
 SHOWN = 300
-"""Characters of a reply that an error repeats."""
+"""Maximum length of a reply in an error, in characters."""
 _NOT_IN_IRIS = {*' <>"{}|\\^`', *map(chr, range(0x21))}
 _LANGUAGE = re.compile("[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
 UNSORTED = "Virtuoso 22023"
-"""How Virtuoso says that it will not sort so many rows; it would say so again."""
+"""Error of Virtuoso for too many rows to sort, which a retry would not change."""
 
 
 @dataclass(frozen=True)
 class Politeness:
-    """How hard an endpoint may be asked."""
+    """Limits for requests to an endpoint."""
 
     timeout: float = 60.0
-    """Seconds for one reply, from the request to its last byte; who has used them up is not asked again."""
+    """Time limit for a reply, from the request to its last byte, in seconds. A timeout is not retried."""
     attempts: int = 4
     seconds: float = 300.0
-    """For one query with all its pages."""
+    """Time limit for a query with all its pages."""
     most_rows: int = 2_000_000
-    """Of one query with all its pages."""
+    """Maximum number of rows of a query with all its pages."""
     most_bytes: int = 200_000_000
-    """Of one reply, unpacked."""
+    """Maximum size of an unpacked reply."""
     per_second: float = 20.0
     page: int = 10_000
-    """Rows asked for at once; a full page means that there may be more."""
+    """Number of rows per page. A full page means that there may be more."""
     keep: float = 7 * 86_400.0
-    """Seconds for which an answer is taken from the local file."""
+    """Lifetime of a cached result, in seconds."""
 
 
 class Row(dict[str, Term]):
-    """A row of a result; what the endpoint was asked for and has left out is its fault, and said so."""
+    """A row of a result. A missing variable raises StorageError, since it is the endpoint's fault."""
 
     def __missing__(self, name: str) -> Term:
-        raise StorageError(f"the endpoint's reply lacks ?{name}, which it was asked for")
+        raise StorageError(f"the endpoint's reply lacks the variable ?{name}")
 
 
 class SparqlEndpoint:
-    """Answers queries; the same query is sent once as long as its answer is kept."""
+    """Runs queries. Cached results are not requested again."""
 
     def __init__(self, url: str, cache: Path | None = None, politeness: Politeness | None = None) -> None:
-        """`cache` is a file, made where it is missing; None keeps answers in memory for this process."""
-        import httpx  # a tenth of a second, for those who ask an endpoint
+        """Initialise. `cache` is a file that is created if missing. None caches results in memory."""
+        import httpx  # imported late, since it takes a tenth of a second
 
         self.url = url
         self.politeness = politeness or Politeness()
@@ -77,7 +77,7 @@ class SparqlEndpoint:
         weakref.finalize(self, self._client.close)
 
     def rows(self, query: str, *, ordered_by: str) -> list[Row]:
-        """Every row of a SELECT query, page by page; `ordered_by` makes the pages of one query fit together."""
+        """Return all rows of a SELECT query, page by page. `ordered_by` makes the pages consistent."""
         size = self.politeness.page
         found: list[Row] = []
         last: list[Row] = []
@@ -91,18 +91,18 @@ class SparqlEndpoint:
                     raise
                 page = self.page(f"SELECT * WHERE {{ {{ {ordered} }} }}{part}")  # Virtuoso sorts few rows for a limit
             if page and page == last:
-                raise StorageError(f"{self.url} gives the same page for every OFFSET: its rows cannot all be read")
+                raise StorageError(f"{self.url} returns the same page for every OFFSET, so not all rows can be read")
             found += page
-            if len(page) != size:  # fewer: the last page; more: it has no pages
+            if len(page) != size:  # fewer rows: the last page, more rows: no paging
                 return found
             if len(found) >= self.politeness.most_rows:
-                raise StorageError(f"{self.url} has more than {self.politeness.most_rows:,} rows for one query")
+                raise StorageError(f"{self.url} returned more than {self.politeness.most_rows:,} rows for one query")
             if time.monotonic() > end:
-                raise StorageError(f"{self.url} has not given all rows within {self.politeness.seconds:g} seconds")
+                raise StorageError(f"{self.url} did not return all rows within {self.politeness.seconds:g} seconds")
             last = page
 
     def page(self, query: str) -> list[Row]:
-        """The rows of one query as it stands."""
+        """Return the rows of one query."""
         key = hashlib.sha256(f"{self.url}\n{query}".encode("utf-8", "surrogatepass")).hexdigest()
         with span("sparql", endpoint=self.url, query=query) as step:
             kept = self._kept.get([key], since=time.time() - self.politeness.keep).get(key)
@@ -134,7 +134,7 @@ class SparqlEndpoint:
                 problem = f"status {status}"
                 continue
             if status in REDIRECTED:
-                raise StorageError(f"{self.url} leads elsewhere, which is not followed: {said}")
+                raise StorageError(f"{self.url} redirects, which Clew does not follow: {said}")
             if status != 200:
                 raise QueryRefusedError(f"{self.url} refused a query (status {status}): {said}")
             return _read(content, self.url)
@@ -142,7 +142,7 @@ class SparqlEndpoint:
         raise StorageError(f"{self.url} did not answer {tried} ({problem}): check the address, and that it is running")
 
     def _post(self, query: str) -> tuple[int, bytes]:
-        """The status and the content of a reply; one that is too long, or drips for too long, is given up."""
+        """Return the status and content of a reply. Raise an error if it is too long or too slow."""
         headers = {"Accept": "application/sparql-results+json", "User-Agent": "clew"}
         with self._client.stream("POST", self.url, data={"query": query}, headers=headers) as reply:
             if reply.status_code in REDIRECTED:
@@ -154,7 +154,7 @@ class SparqlEndpoint:
         return reply.status_code, content
 
     def _wait(self) -> None:
-        """Keep to the agreed number of queries a second, over all threads."""
+        """Limit the number of queries per second over all threads."""
         with self._lock:
             now = time.monotonic()
             start = max(now, self._next)
@@ -164,14 +164,14 @@ class SparqlEndpoint:
 
 
 def iri(text: str) -> Term:
-    """An IRI as a term."""
+    """Convert an IRI to a term."""
     if not _is_iri(text):
         raise InputError(f"{text!r} is not an IRI")
     return f"<{text}>"
 
 
 def literal(text: str, language: str = "") -> Term:
-    """A text as a term."""
+    """Convert a text to a term."""
     escaped = (
         text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
     )
@@ -179,7 +179,7 @@ def literal(text: str, language: str = "") -> Term:
 
 
 def content(term: Term) -> str:
-    """An IRI without its brackets, a literal without quotes, language and type."""
+    """Return an IRI without brackets, or a literal without quotes, language and type."""
     if term.startswith("<"):
         return term[1:-1]
     if not term.startswith('"'):
@@ -188,17 +188,17 @@ def content(term: Term) -> str:
 
 
 def literal_parts(term: Term) -> tuple[str, str, str]:
-    """The characters of a literal, its language in small letters and its datatype; empty where it has none."""
+    """Return the text of a literal, its language in lower case and its datatype, or empty strings."""
     after = term[term.rindex('"') + 1 :]
     return content(term), after[1:].lower() if after.startswith("@") else "", after[3:-1] if "^" in after else ""
 
 
 def number(term: Term) -> int:
-    """A count as an endpoint gives it."""
+    """Parse a count from an endpoint."""
     try:
         return int(content(term))
     except ValueError:
-        raise StorageError(f"the endpoint counts {content(term)[:SHOWN]!r}, which is no number") from None
+        raise StorageError(f"the endpoint returned {content(term)[:SHOWN]!r} instead of a number") from None
 
 
 def _read(reply: bytes, url: str) -> list[Row]:
@@ -206,11 +206,11 @@ def _read(reply: bytes, url: str) -> list[Row]:
         bindings = parse_json(reply)["results"]["bindings"]
         return [Row({name: term for name, value in row.items() if (term := _term(value))}) for row in bindings]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"{url} is not a SPARQL endpoint: its reply is no result in JSON ({error})") from error
+        raise StorageError(f"{url} is not a SPARQL endpoint: its reply is not a JSON result ({error})") from error
 
 
 def _term(value: Mapping[str, Any]) -> Term | None:
-    """Blank nodes, and what is no IRI, have no name that a second query could use: they are left out."""
+    """Convert a binding to a term. Return None for blank nodes and invalid IRIs, which later queries cannot use."""
     text, kind = whole_text(value["value"]), value.get("datatype")
     if value["type"] == "uri":
         return f"<{text}>" if _is_iri(text) else None
@@ -226,6 +226,6 @@ def _is_iri(text: str) -> bool:
 
 
 def pages_of(terms: list[Term], size: int) -> Iterator[list[Term]]:
-    """Terms in portions that fit into one VALUES clause."""
+    """Split terms into portions for one VALUES clause each."""
     for start in range(0, len(terms), size):
         yield terms[start : start + size]

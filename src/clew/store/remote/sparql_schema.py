@@ -1,7 +1,7 @@
-"""What an endpoint's graph is made of, and how it is read: its relations and types, named and counted; its nodes.
+"""Schema and nodes of an endpoint: its relations and types with names and counts, and its nodes.
 
-The nodes of a small endpoint become a knowledge base without edges beside the remote graph, by the rules for RDF files,
-so that names, words and vectors are searched as in any other base. At large ones, labels are looked up one by one.
+The nodes of a small endpoint become a knowledge base without edges, by the rules for RDF files, so that names, words
+and vectors can be searched as in any other base. At large endpoints, labels are looked up one by one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ NOISE = (
     r"/(common\.topic|freebase|kg\.)",
     r"^http://schema\.org/(version|dateModified)",
 )
-"""Relations that say something about the data rather than about the world."""
+"""Relations about the data, not about the world."""
 MOST_RECOUNTED = 500
-"""So many relations are counted one by one where an endpoint counts them wrongly together."""
+"""Maximum number of relations to count one by one if an endpoint counts them incorrectly."""
 UNTYPED = "entity"
 VALUE = "value"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read an endpoint: which properties name, describe and type its nodes, and what to leave out."""
+    """Settings for an endpoint: the properties that name, describe and type its nodes, and relations to ignore."""
 
     label: str = LABEL
     comment: str = COMMENT
@@ -44,14 +44,15 @@ class Reading:
     language: str = "en"
     noise: tuple[str, ...] = NOISE
     batch: int = 200
-    """Nodes asked for at once."""
+    """Number of nodes per query."""
     entities: str = ""
-    """What the IRIs of nodes begin with that are known by a short name, such as Q42; empty where there are none."""
+    """Prefix of the IRIs of nodes with short names, such as Q42. Empty if there are none."""
     claims: str = ""
-    """What leads from the description of a property to the relation itself. Where it is set, relations are those that
-    are described, called by their labels; they are neither searched for nor counted, and nodes have no types."""
+    """Property from the description of a relation to the relation. If set, only described relations are used, named by
+    their labels. They are neither searched nor counted, and nodes have no types.
+    """
     identifiers: tuple[str, str] | None = None
-    """A property of descriptions and its value that mark relations which only lead to identifiers elsewhere."""
+    """Property and value of descriptions that mark relations to external identifiers."""
 
 
 _WIKIBASE = "http://wikiba.se/ontology#"
@@ -62,22 +63,22 @@ WIKIDATA = Reading(
     claims=f"{_WIKIBASE}directClaim",
     identifiers=(f"{_WIKIBASE}propertyType", f"{_WIKIBASE}ExternalId"),
 )
-"""Wikidata's query service, and what is built like it: relations are called P31 and described elsewhere."""
+"""Wikidata's query service and similar endpoints, whose relations are called P31 and described elsewhere."""
 SHAPES = {"wikidata": WIKIDATA}
 
 
 @dataclass(frozen=True)
 class EndpointSchema:
-    """Asked for once, when it is first needed."""
+    """Schema of an endpoint, requested once on demand."""
 
     endpoint: SparqlEndpoint
     reading: Reading
     described: Schema | None = None
-    """Types and attributes of its nodes where these were read: then values are attributes, not nodes."""
+    """Types and attributes of its nodes if they were read. Then values are attributes, not nodes."""
 
     @cached_property
     def schema(self) -> Schema:
-        """Types and relations with their counts; where an endpoint is too large to count by type, without types."""
+        """Types and relations with counts, without types if an endpoint is too large to count them."""
         rows = self._relation_rows()
         kinds = {kind for _, head, tail, _ in rows for kind in (head, tail)}
         type_names = self._named(kinds - {UNTYPED, VALUE}) | {UNTYPED: UNTYPED, VALUE: VALUE}
@@ -96,12 +97,12 @@ class EndpointSchema:
 
     @cached_property
     def relation_names(self) -> dict[str, str]:
-        """IRI → relation name."""
+        """Relation names by IRI."""
         return {predicate: name for name, predicate in self.predicates.items()}
 
     @cached_property
     def predicates(self) -> dict[str, str]:
-        """Relation name → IRI, noise left out."""
+        """IRIs by relation name, without noise."""
         if self.reading.claims:
             return self._described()
         rows = self._rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
@@ -112,7 +113,7 @@ class EndpointSchema:
         return {name: predicate for predicate, name in self._named(kept).items()}
 
     def _named(self, iris: Iterable[str]) -> dict[str, str]:
-        """IRI → its label where the endpoint gives one, or else its last part."""
+        """Return the label of each IRI, or else its last part."""
         every = sorted(iris)
         labels: dict[str, str] = {}
         spoken = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{self.reading.language}"))'
@@ -125,7 +126,7 @@ class EndpointSchema:
         return short_names(every, labels, {})
 
     def _described(self) -> dict[str, str]:
-        """Relation name → IRI of the relations that are described, by their labels; those to identifiers left out."""
+        """Return the IRIs of described relations by label, without external identifiers."""
         reading = self.reading
         apart = ""
         if reading.identifiers is not None:
@@ -139,16 +140,16 @@ class EndpointSchema:
 
     @cached_property
     def type_names(self) -> dict[str, str]:
-        """IRI → type name; none where types are not asked for."""
+        """Type names by IRI. Empty if types are not requested."""
         if self.reading.claims:
             return {}
         rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
         return self._named(content(row["t"]) for row in rows if row.get("t", "").startswith("<"))
 
     def _relation_rows(self) -> list[tuple[str, str, str, int]]:
-        """(predicate, head type, tail type, edges); all of one type where counting by type is too much."""
+        """Return (predicate, head type, tail type, edges). If counting by type fails, there is only one type."""
         wanted = set(self.predicates.values())
-        if self.reading.claims:  # counting would ask for the whole graph
+        if self.reading.claims:  # counting would read the whole graph
             return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
         try:
             found = self._counted_by_type("?p")
@@ -159,9 +160,9 @@ class EndpointSchema:
             if self.described is None:
                 fallback("schema", why, "all nodes count as one type")
                 return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
-            fallback("schema", why, "each is counted by itself")  # without types they would join none of the nodes
+            fallback("schema", why, "each is counted by itself")  # without types they would connect no nodes
             found, totals = {}, dict.fromkeys(wanted, 1)
-        # Virtuoso 7 drops rows of large groups: a relation with too few is counted by itself.
+        # Virtuoso 7 drops rows of large groups, so relations with too low counts are counted separately.
         short = [p for p in sorted(wanted) if sum(n for (q, *_), n in found.items() if q == p) < totals.get(p, 0)]
         for predicate in short[:MOST_RECOUNTED]:
             found |= self._counted_by_type(iri(predicate))
@@ -170,7 +171,7 @@ class EndpointSchema:
         return [(*place, count) for place, count in found.items() if place[0] in wanted]
 
     def _counted_by_type(self, predicate: Term) -> dict[tuple[str, str, str], int]:
-        """(predicate, head type, tail type) → edges, of one predicate or, with a variable, of all."""
+        """Return edges by (predicate, head type, tail type) for one predicate, or for all with a variable."""
         kind = iri(self.reading.type)
         optional = f"OPTIONAL {{ ?s {kind} ?a }} OPTIONAL {{ ?o {kind} ?b }} BIND (isLiteral(?o) AS ?v)"
         groups = "?p ?a ?b ?v" if predicate == "?p" else "?a ?b ?v"
@@ -189,13 +190,13 @@ class EndpointSchema:
 
 
 MOST_NAMED = 100_000
-"""Endpoints with more names than these are not read."""
+"""Maximum number of names of an endpoint that is read."""
 IS = " is "
-"""Stands between an attribute and its predicate in the notes of the base."""
+"""Separator of attribute and predicate in the notes of the base."""
 
 
 def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
-    """Whether an endpoint has names, and not too many: they are counted no further than it matters."""
+    """Return whether an endpoint has names but not too many. Counting stops at the limit."""
     if reading.claims:
         return False
     inner = f"SELECT ?s WHERE {{ ?s {iri(reading.label)} ?l }} LIMIT {MOST_NAMED + 1}"
@@ -207,7 +208,7 @@ def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
 
 
 def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
-    """Every node that is said something about, or that something leads to."""
+    """Read every node that is a subject or an object."""
     graph = RdfGraph(
         reading.language,
         tuple(dict.fromkeys((reading.label, *NAMES))),
@@ -236,12 +237,12 @@ def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
 
 
 def attribute_predicates(notes: Iterable[str]) -> dict[str, str]:
-    """Attribute → predicate, as the notes of such a base tell."""
+    """Return predicates by attribute from the notes of a base."""
     return {name: predicate for name, _, predicate in (note.rpartition(IS) for note in notes)}
 
 
 def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[Row]:
-    """Every row of a query: at once where all of them come, or else page by page, each of which has to be sorted."""
+    """Return every row of a query, unsorted at once if possible, otherwise in sorted pages."""
     [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {query} }} }}")
     count = number(row["n"])
     if count <= endpoint.politeness.most_rows:

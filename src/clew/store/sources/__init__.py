@@ -1,1 +1,1 @@
-"""Import: files, databases and Python objects → tables, one file per format; deltas; and export."""
+"""Import of files, databases and Python objects into tables, with one module per format, updates and export."""

@@ -1,8 +1,8 @@
-"""The graph of a Neo4j, or of another database that speaks Bolt and openCypher → nodes and edges.
+"""Read the graph of Neo4j, or of another database with Bolt and openCypher.
 
-The first label is the type, a relationship type is a relation, properties are attributes. Names and texts are told by
-what properties are called, type by type. A property that is called like a key and tells nodes apart is the key;
-otherwise nodes go by the ids that the database gives them.
+The first label is the type, a relationship type is a relation, and properties are attributes. Names and texts are
+recognised by property names. A property that is named like a key and is unique becomes the key. Otherwise the
+database's ids are the keys.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ EDGES = "MATCH (a)-[r]->(b) RETURN elementId(a), type(r), elementId(b), properti
 
 @dataclass(frozen=True, eq=False)
 class ReadNodes:
-    """The nodes of a graph, with what the database and Clew call each of them."""
+    """The nodes of a graph, with their element ids and keys."""
 
     pieces: tuple[Piece, ...]
     keys: dict[str, str]
-    """The id of an element → the key of its node."""
+    """Node keys by element id."""
     key_property: str | None
-    """The one that holds every key as it is; None where there is none."""
+    """The property that contains every key unchanged. None if there is none."""
     properties: tuple[str, ...]
 
 
 def read_graph(url: str, options: SourceOptions) -> tuple[Tables, list[str]]:
-    """The whole graph, and the names of all properties."""
+    """Read the whole graph, and the names of all properties."""
     server = BoltServer(GraphAddress(url))
     nodes = read_nodes(server, options)
     rows = [row for row in server.rows(EDGES, reads_all=True) if row[0] in nodes.keys and row[2] in nodes.keys]
@@ -52,11 +52,11 @@ def read_graph(url: str, options: SourceOptions) -> tuple[Tables, list[str]]:
 
 
 def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: bool = False) -> ReadNodes:
-    """Every node; `with_elements` keeps the ids of the elements in a column that is no attribute."""
+    """Read every node. `with_elements` stores the element ids in a column that is not an attribute."""
     rows = server.rows(NODES, reads_all=True)
     file = str(server.address)
     if not rows:
-        raise SourceError("the graph holds no nodes", file=file)
+        raise SourceError("the graph contains no nodes", file=file)
     chosen, keys = _keys(rows, options, file)
     several = any(len(labels) > 1 for _, labels, _ in rows)
     by_type: dict[str, list[Record]] = {}
@@ -83,7 +83,7 @@ def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: boo
 
 
 def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str, options: SourceOptions) -> Piece:
-    """Edges as records of start, type, end and properties."""
+    """Convert records of start, type, end and properties to edges."""
     columns: dict[str, pa.Array] = {
         HEAD: pa.array([keys[row[0]] for row in rows], pa.string()),
         RELATION: pa.array([row[1] for row in rows], pa.string()),
@@ -95,12 +95,12 @@ def edge_piece(rows: Sequence[Record], keys: dict[str, str], file: str, options:
 
 
 def plain_value(value: Any) -> Any:
-    """A value of a property as Python has it; what it has no word for is text, and bytes are left out."""
+    """Convert a property value to Python. Unsupported values become text, and bytes become None."""
     if isinstance(value, list):
         return [plain_value(item) for item in value]
     if isinstance(value, bytes | bytearray):
         return None
-    if hasattr(value, "iso_format"):  # a moment or a duration, as the driver gives it
+    if hasattr(value, "iso_format"):  # a moment or a duration of the driver
         native = value.to_native() if hasattr(value, "to_native") else None
         return native if isinstance(native, datetime.date) else value.iso_format()
     if isinstance(value, tuple):  # a point
@@ -109,10 +109,10 @@ def plain_value(value: Any) -> Any:
 
 
 def _keys(rows: Sequence[Record], options: SourceOptions, file: str) -> tuple[str | None, dict[str, str]]:
-    """The property that holds the keys, the one that is named or one that is called like a key; and every node's key.
+    """Return the property with the keys, given by the user or recognised by name, and the key of every node.
 
-    A property is taken where most nodes have it and no two of a type share a value; where nodes of two types do, the
-    type comes first. Nodes without it go by the id of their element.
+    A property qualifies if most nodes have it and no two nodes of a type share a value. If nodes of two types share a
+    value, keys are prefixed by the type. Nodes without the property use their element id.
     """
     own = {element: element for element, *_ in rows}
     named = options.columns.get("key")
@@ -132,5 +132,5 @@ def _keys(rows: Sequence[Record], options: SourceOptions, file: str) -> tuple[st
 
 
 def type_of(labels: Sequence[str], options: SourceOptions) -> str:
-    """The first label."""
+    """Return the first label."""
     return labels[0] if labels else options.node_type or UNTYPED

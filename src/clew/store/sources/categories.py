@@ -1,6 +1,6 @@
-"""Tables alone as a graph: columns whose texts come again and again become nodes, and lead to them from the rows.
+"""Turn columns of repeated texts into nodes, with edges from the rows, in tables without edges.
 
-Who says `Origin: Japan` of many cars speaks of Japan, and others will ask for it.
+A column `Origin: Japan` of many cars refers to Japan, which users will ask about.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _TEXT = pa.large_string()
 
 
 def with_categories(tables: Tables) -> Tables:
-    """The tables with nodes and edges for their categories, where they have no edges of their own.
+    """Add nodes and edges for categories, if the tables have no edges.
 
-    Rows that only some may see keep their texts: a node of its own would show these to all.
+    Rows restricted to groups keep their texts, since a separate node would make these public.
     """
     if tables.edges or tables.implicit or any(GROUPS in piece.table.column_names for piece in tables.nodes):
         return tables
@@ -41,10 +41,10 @@ def with_categories(tables: Tables) -> Tables:
 
 
 def linked_as_in(old: Tables, changes: Tables) -> tuple[Tables, tuple[Piece, ...]]:
-    """Changes to a base with those columns as edges whose texts are nodes there, and the edges that they replace.
+    """Convert columns of changes to edges if their texts are nodes in the base. Also return the replaced edges.
 
-    Rows of a table that the base was built of have its type and keys. If some rows are for groups, texts stay
-    attributes: a node of its own would show them to all.
+    Rows of a table in the base get its type and keys. If any rows are restricted to groups, texts stay attributes,
+    since separate nodes would make them public.
     """
     made = {column for piece in old.nodes for column in _made_columns(piece)}
     typed = [piece.table["type"] for piece in old.nodes if "type" in piece.table.column_names]
@@ -58,7 +58,7 @@ def linked_as_in(old: Tables, changes: Tables) -> tuple[Tables, tuple[Piece, ...
 
 
 def _of_table(piece: Piece, types: set[str], old: Sequence[Piece]) -> Piece:
-    """Rows that do not say their type are of that called after their file, with its keys, or of the only type."""
+    """Give rows without a type the type named after their file, with its keys, or the only type."""
     if "type" in piece.table.column_names:
         return piece
     table = stem_of(Path(piece.file))
@@ -74,7 +74,7 @@ def _of_table(piece: Piece, types: set[str], old: Sequence[Piece]) -> Piece:
 
 
 def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
-    """The tables with some columns, each of the piece at an index, as edges, and the nodes that they need."""
+    """Convert columns to edges and nodes. Each column is given with the index of its piece."""
     nodes, edges = list(tables.nodes), []
     values: dict[str, list[pa.Array]] = {}
     for index, column in columns:
@@ -94,13 +94,13 @@ def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
 
 
 def value_keys(column: str | pa.ChunkedArray, texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """`Origin/Japan`: texts of different columns may be the same."""
+    """Return keys such as `Origin/Japan`, since texts of different columns may be equal."""
     before = pa.scalar(column, _TEXT) if isinstance(column, str) else column
     return pc.binary_join_element_wise(before, texts, pa.scalar("/", _TEXT))
 
 
 def _made_columns(piece: Piece) -> list[str]:
-    """The types of nodes whose keys are those of texts in a column."""
+    """Return the types of nodes that were created from texts in a column."""
     if not {"type", "name"} <= set(piece.table.column_names):
         return []
     types, names = (piece.table[name].cast(_TEXT) for name in ("type", "name"))
@@ -115,7 +115,7 @@ def _text_columns(piece: Piece) -> list[str]:
 
 
 def _pairs(piece: Piece, column: str) -> tuple[pa.Array, pa.Array]:
-    """The key of a row and a text that it has in a column, for each such text."""
+    """Return the row key and the text for every text in a column."""
     keys, texts = piece.table["key"].combine_chunks(), piece.table[column].combine_chunks()
     if is_list(texts.type):
         keys, texts = keys.take(pc.list_parent_indices(texts)), pc.list_flatten(texts)

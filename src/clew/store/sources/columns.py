@@ -1,4 +1,4 @@
-"""Which column plays which role, told by its name."""
+"""Recognise the roles of columns by their names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _KEYS = (
     *("index", "code"),
 )
 GENERAL_KEYS = frozenset(_KEYS) | {"rowid", "pk"}
-"""Headers of keys that do not say of what."""
+"""Headers of keys that do not name their table."""
 KEY_ENDINGS = ("_id", "_key", "_code", "_fk", "_no", "_uuid")
-"""Endings of headers of keys."""
+"""Suffixes of key headers."""
 _NAMES = (
     *("name", "title", "label", "display_name", "node_name", "entity_name"),
     *("preferred_name", "preferred_label", "pref_label"),
@@ -24,12 +24,12 @@ NAMES = {
     "full": ("name", "full_name", "display_name", "label_name", *_NAMES[4:]),
     "title": ("title", "label", "caption", "subject", "headline"),
 }
-"""Headers of names: those that every row has for itself, and those that many rows may share."""
+"""Headers of names: unique names, and titles that rows may share."""
 NAME_PARTS = (
     *(("first_name", "last_name"), ("firstname", "lastname"), ("given_name", "family_name"), ("forename", "surname")),
     *(("given_name", "surname"), ("first_name", "surname"), ("name_first", "name_last")),
 )
-"""Headers of two columns that are a name together."""
+"""Headers of two columns that form a name together."""
 _TYPES = ("type", "node_type", "entity_type", "category", "class", "kind", "labels", "label", "semantic_type")
 _ALIASES = (
     *("aliases", "synonyms", "alias", "synonym", "alt_names", "alt_labels", "alt_label", "alternative_names"),
@@ -40,7 +40,7 @@ _TEXTS = (
     *("comment", "details"),
 )
 DESCRIPTIONS = frozenset({*_ALIASES, *_TEXTS})
-"""Headers of texts that describe a row or name it once more."""
+"""Headers of texts that describe a row or are alternative names."""
 _NODE_ROLES = {"key": _KEYS, "name": _NAMES, "type": _TYPES, "aliases": _ALIASES, "text": _TEXTS}
 _ENDS = (
     *(("head", "tail"), ("source", "target"), ("from", "to"), ("subject", "object"), ("src", "dst")),
@@ -51,7 +51,7 @@ _ENDS = (
     *(("h", "t"), ("s", "o"), ("subj", "obj"), ("sub", "obj"), ("source_key", "target_key"), ("head_key", "tail_key")),
 )
 _VAGUE_ENDS = {("start", "end"), ("from", "to"), ("u", "v"), ("h", "t"), ("s", "o")}
-"""Names of ends that are names of attributes just as well."""
+"""Names of edge ends that may also be attributes."""
 _RELATIONS = (
     *("relation", "predicate", "relationship", "rel", "relation_type", "relation_name", "edge_type", "property"),
     *("link_type", "relationship_type", "edge", "edge_label", "type", "label", "name", "r", "p"),
@@ -61,7 +61,7 @@ Kind = Literal["nodes", "edges"]
 
 
 def plain(name: str) -> str:
-    """A column name in lower snake case: `nodeId`, `Node ID` and `node-id` are all `node_id`."""
+    """Convert a column name to snake case: `nodeId`, `Node ID` and `node-id` all become `node_id`."""
     marked = _NEO4J.search(name)
     if marked:
         return marked[1].lower()
@@ -70,9 +70,9 @@ def plain(name: str) -> str:
 
 
 def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | None:
-    """Edges where both ends are there, otherwise nodes where there is a key, otherwise unknown.
+    """Return "edges" if both ends are present, else "nodes" if there is a key, else None.
 
-    Rows with a key and a name of their own are nodes, where what could be ends may as well be dates or places.
+    Rows with a key and a name are nodes if the apparent ends may also be dates or places.
     """
     edges, nodes = edge_roles(names, columns), node_roles(names, columns)
     if "head" in edges and "tail" in edges:
@@ -83,12 +83,12 @@ def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | 
 
 
 def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Role → column of a node table; a table without any key column is keyed by its names."""
+    """Return the columns of a node table by role. Without a key column, names are the keys."""
     found = _mapped(names, columns, NODE_COLUMNS)
     for role, candidates in _NODE_ROLES.items():
         if role not in found:
             _take(role, candidates, names, found)
-    for role in ("aliases", "text"):  # a record's details may hold what the record itself does not
+    for role in ("aliases", "text"):  # nested details may contain missing roles
         if role not in found:
             _take(role, _NODE_ROLES[role], names, found, nested=True)
     if "key" not in found and found.get("name") and plain(found["name"]) in ("name", "title"):
@@ -97,14 +97,14 @@ def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, st
 
 
 def edge_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Role → column of an edge table."""
+    """Return the columns of an edge table by role."""
     found = _mapped(names, columns, EDGE_COLUMNS)
     by_plain = {plain(name): name for name in reversed(names) if name not in found.values()}
     for head, tail in _ENDS:
         if not {"head", "tail"} & set(found) and head in by_plain and tail in by_plain:
             found |= {"head": by_plain[head], "tail": by_plain[tail]}
     for role, other, place in (("head", "tail", 0), ("tail", "head", 1)):
-        if role not in found and other in found:  # the other end was mapped by hand
+        if role not in found and other in found:  # the user has mapped the other end
             _take(role, [pair[place] for pair in _ENDS], names, found)
     if "relation" not in found:
         _take("relation", _RELATIONS, names, found)
@@ -118,7 +118,7 @@ def _mapped(names: Sequence[str], columns: Mapping[str, str], roles: Sequence[st
 def _take(
     role: str, candidates: Sequence[str], names: Sequence[str], found: dict[str, str], *, nested: bool = False
 ) -> None:
-    """Give the role to the first candidate that is free; where `nested`, `details.summary` counts as `summary`."""
+    """Assign the role to the first free candidate. With `nested`, `details.summary` counts as `summary`."""
     free = {
         plain(name.rpartition(".")[2] if nested else name): name
         for name in reversed(names)

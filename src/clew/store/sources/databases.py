@@ -1,6 +1,6 @@
-"""SQL databases: which tables there are, how they refer to each other, and their rows.
+"""Tables, foreign keys and rows of SQL databases.
 
-SQLite is read by the standard library, read-only; DuckDB and every database that SQLAlchemy knows by their packages.
+SQLite uses the standard library, read-only. DuckDB and databases supported by SQLAlchemy use their packages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from urllib.parse import quote
 from clew.core.errors import InputError, NotFoundError, SourceError, needing
 
 SQLITE_FILES = frozenset({".sqlite", ".sqlite3", ".db", ".db3"})
-"""Endings of files that may be SQLite databases."""
+"""Suffixes of files that may be SQLite databases."""
 DATABASE_FILES = SQLITE_FILES | {".duckdb"}
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _SQLITE_URL = "sqlite:///"
@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Columns of a table that hold the values of columns of another one."""
+    """Columns of a table that refer to columns of another table."""
 
     columns: tuple[str, ...]
     table: str
@@ -38,7 +38,7 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class SqlTable:
-    """What a database says about a table; `unique` lists the sets of columns that no two rows share."""
+    """Metadata of a table. `unique` lists sets of columns that are unique together."""
 
     name: str
     columns: tuple[str, ...]
@@ -46,16 +46,16 @@ class SqlTable:
     foreign: tuple[ForeignKey, ...] = ()
     unique: tuple[frozenset[str], ...] = ()
     truths: frozenset[str] = frozenset()
-    """Columns that are declared as true or false, where the database holds these as numbers."""
+    """Columns declared as boolean that are stored as numbers."""
 
 
 def is_url(source: object) -> bool:
-    """Whether a source is the URL of a database rather than a file: `sqlite:///shop.db`."""
+    """Return whether a source is a database URL, not a file: `sqlite:///shop.db`."""
     return isinstance(source, str) and _URL.match(source) is not None
 
 
 def is_sqlite(file: Path) -> bool:
-    """Whether a file is an SQLite database; other programs call other files `.db`."""
+    """Return whether a file is an SQLite database, since other files may also end in `.db`."""
     try:
         with file.open("rb") as opened:
             return opened.read(len(_MAGIC)) == _MAGIC
@@ -65,7 +65,7 @@ def is_sqlite(file: Path) -> bool:
 
 @contextmanager
 def open_database(source: str | Path) -> Iterator[Sqlite | DuckDb | AnySql]:
-    """A database by URL or file; nothing is written to it."""
+    """Open a database by URL or file, read-only."""
     if isinstance(source, Path) and source.suffix.lower() == ".duckdb":
         source = f"{DUCKDB_URL}{source}"
     if isinstance(source, str) and source.startswith(_SQLITE_URL):
@@ -82,13 +82,13 @@ def open_database(source: str | Path) -> Iterator[Sqlite | DuckDb | AnySql]:
 @contextmanager
 def _sqlite(file: Path) -> Iterator[Sqlite]:
     if not file.exists():
-        raise NotFoundError(f"{file}: no such file; sqlite:///FILE is relative, sqlite:////FILE absolute")
+        raise NotFoundError(f"{file}: no such file: sqlite:///FILE is relative, sqlite:////FILE absolute")
     if not is_sqlite(file):
-        raise SourceError("not an SQLite database (it does not begin as one does)", file=file)
+        raise SourceError("not an SQLite database (wrong first bytes)", file=file)
     connection = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
     try:
-        connection.execute("PRAGMA trusted_schema = OFF")  # no function that the file names is called
+        connection.execute("PRAGMA trusted_schema = OFF")  # do not call functions named in the file
         yield Sqlite(connection)
     except sqlite3.DatabaseError as broken:
         raise SourceError(f"the database cannot be read: {broken}", file=file) from broken
@@ -103,7 +103,7 @@ class Sqlite:
     connection: sqlite3.Connection
 
     def tables(self) -> list[SqlTable]:
-        """The tables; views, virtual tables and what SQLite keeps for itself are left out."""
+        """Return the tables, without views, virtual tables and internal tables."""
         made = self.connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
             "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
@@ -111,7 +111,7 @@ class Sqlite:
         return [self._table(name) for (name,) in made.fetchall()]
 
     def rows(self, table: SqlTable) -> Iterator[Row]:
-        """The rows in the order of the key, or else as they lie."""
+        """Yield the rows sorted by key, or in stored order."""
         yield from self.connection.execute(_all_rows(table))
 
     def _table(self, name: str) -> SqlTable:
@@ -148,22 +148,22 @@ def _all_rows(table: SqlTable) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name as SQL writes it, whatever is in it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 _ALONE = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-"""DuckDB would fetch what it lacks."""
+"""Prevents DuckDB from downloading extensions."""
 
 
 @contextmanager
 def open_duckdb(url: str) -> Iterator[DuckDb]:
-    """A DuckDB file, read-only."""
+    """Open a DuckDB file, read-only."""
     file = Path(url.removeprefix(DUCKDB_URL))
     with needing("duckdb", "duckdb"):
         import duckdb
     if not file.exists():
-        raise NotFoundError(f"{file}: no such file; duckdb:///FILE is relative, duckdb:////FILE absolute")
+        raise NotFoundError(f"{file}: no such file: duckdb:///FILE is relative, duckdb:////FILE absolute")
     try:
         with duckdb.connect(str(file), read_only=True, config=_ALONE) as connection:
             yield DuckDb(connection)
@@ -173,12 +173,12 @@ def open_duckdb(url: str) -> Iterator[DuckDb]:
 
 @dataclass(frozen=True)
 class DuckDb:
-    """A DuckDB database; only its schema `main` is read."""
+    """A DuckDB database, of which only the schema `main` is read."""
 
     connection: Any
 
     def tables(self) -> list[SqlTable]:
-        """The tables with their keys."""
+        """Return the tables with their keys."""
         columns = self._all(
             "SELECT c.table_name, c.column_name FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid) "
             "WHERE NOT c.internal AND c.schema_name = 'main' ORDER BY c.table_name, c.column_index"
@@ -193,7 +193,7 @@ class DuckDb:
         return [_table(name, tuple(own), [row[1:] for row in told if row[0] == name]) for name, own in names.items()]
 
     def rows(self, table: SqlTable) -> Iterator[Row]:
-        """The rows in the order of the key, or else as they lie."""
+        """Yield the rows sorted by key, or in stored order."""
         yield from self._all(_all_rows(table))
 
     def _all(self, query: str) -> list[Row]:
@@ -212,10 +212,10 @@ def _table(name: str, columns: tuple[str, ...], constraints: list[Row]) -> SqlTa
 
 @contextmanager
 def open_other(url: str) -> Iterator[AnySql]:
-    """A database by the URL that SQLAlchemy takes; its driver has to be installed."""
+    """Open a database by its SQLAlchemy URL. The driver must be installed."""
     with needing("sql", "sqlalchemy"):
         import sqlalchemy
-    shown = re.sub(r"//[^@/]*@", "//…@", url)  # no password in a message
+    shown = re.sub(r"//[^@/]*@", "//…@", url)  # hide the password
     try:
         engine = sqlalchemy.create_engine(url)
     except ImportError as missing:
@@ -235,17 +235,17 @@ def open_other(url: str) -> Iterator[AnySql]:
 
 @dataclass(frozen=True)
 class AnySql:
-    """A database behind SQLAlchemy."""
+    """A database supported by SQLAlchemy."""
 
     connection: Any
     inspector: Any
 
     def tables(self) -> list[SqlTable]:
-        """The tables of the default schema."""
+        """Return the tables of the default schema."""
         return [self._table(name) for name in sorted(self.inspector.get_table_names())]
 
     def rows(self, table: SqlTable) -> Iterator[Row]:
-        """The rows in the order of the key, or else as they come."""
+        """Yield the rows sorted by key, or in any order."""
         import sqlalchemy as sql
 
         chosen = sql.table(table.name, *map(sql.column, table.columns))

@@ -1,4 +1,4 @@
-"""CSV, TSV and other separated text, read by pyarrow's threads with the line of every row known."""
+"""Read CSV, TSV and other delimited text with pyarrow threads, with the line number of every row."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a file separates its fields, and whether a quotation mark at the start of a field opens a quotation."""
+    """Delimiter of a file, and whether quotation marks at the start of a field quote it."""
 
     separator: str
     quoted: bool
     rows: tuple[tuple[str, ...], ...] = ()
-    """The first rows, the header or first row of data included."""
+    """The first rows, including the header or first data row."""
     escaped: bool = False
-    """Whether a quotation mark inside a quotation is written \\" and not twice."""
+    """Whether a quotation mark inside quotes is written \\", not doubled."""
     spaced: bool = False
-    """Whether blanks around fields only set the columns below each other."""
+    """Whether blanks around fields only align the columns."""
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class Dialect:
 
 
 def sniff(data: bytes, path: Path) -> Dialect:
-    """The separator that splits the first rows most evenly, and the quoting."""
+    """Detect the delimiter that splits the first rows most evenly, and the quoting."""
     sample = data[:_SAMPLE_BYTES]
     cut = sample.rfind(b"\n")
     if len(data) > len(sample) and cut > 0:
@@ -57,24 +57,24 @@ def sniff(data: bytes, path: Path) -> Dialect:
     text = sample.decode("utf-8", errors="ignore")
     by_suffix = {".tsv": "\t", ".tab": "\t", ".csv": ","}.get(kind_of(path), "")
     best: tuple[tuple[float, int, int], Dialect] | None = None
-    for place, separator in enumerate(_SEPARATORS):
+    for index, separator in enumerate(_SEPARATORS):
         dialect = _dialect(text, sample, separator)
         rows = dialect.rows
         if not rows or len(rows[0]) < 2:
             continue
         agreeing = sum(len(row) == len(rows[0]) for row in rows)
-        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -place)
+        score = (agreeing / len(rows) + (separator == by_suffix), len(rows[0]), -index)
         if best is None or score > best[0]:
             best = score, dialect
     if best is None:
         return _with_rows(text, Dialect(",", True))  # one column
-    return _dialect(text, data, best[1].separator)  # the sample may not tell how it is quoted
+    return _dialect(text, data, best[1].separator)  # the sample may not show the quoting
 
 
 def _dialect(text: str, data: bytes, separator: str) -> Dialect:
-    """How a separator splits the text of the first lines, quoted as all the data shows.
+    """Split the first lines by a delimiter, with the quoting of the whole data.
 
-    Where marks are doubled inside quotations, none has a backslash before it, or a blank, and plain text after it.
+    If quotation marks are doubled inside quotes, none follows a backslash or a blank and precedes plain text.
     """
     quoted, mark = _is_quoted(data, separator), re.escape(separator)
     escaped = quoted and re.search(rb'\\"(?!"| *(?:[\r\n%b]|\Z))' % mark.encode(), data) is not None
@@ -88,7 +88,7 @@ def _dialect(text: str, data: bytes, separator: str) -> Dialect:
 
 
 def _without_blanks(data: bytes, dialect: Dialect) -> bytes:
-    """The data without blanks around its fields; what is quoted keeps its own, and every line stays where it is."""
+    """Remove blanks around fields, except inside quotes. Line numbers stay unchanged."""
     edge = rb"[\n%b]" % re.escape(dialect.separator.encode())
     inside = rb'[^"\\]|\\.|""' if dialect.escaped else rb'[^"]|""'
     quotation = rb'"(?:%b)*+"' % inside if dialect.quoted else rb"(?!)"
@@ -99,7 +99,7 @@ def _without_blanks(data: bytes, dialect: Dialect) -> bytes:
 def read_delimited(
     data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
 ) -> tuple[RawTable, list[Problem]]:
-    """Every field as text; `names` for a file without header; returns also the rows left out by `skip_bad`."""
+    """Read every field as text. `names` are for files without a header. Also return the rows skipped by `skip_bad`."""
     header = names or _numbered(dialect.header, file)
     if dialect.spaced:
         data = _without_blanks(data, dialect)
@@ -117,7 +117,7 @@ def read_delimited(
 
 
 def record_lines(data: bytes, dialect: Dialect) -> list[int]:
-    """The line on which each record starts, the header's included; slow, for files whose records and lines differ."""
+    """Return the first line of each record including the header, for files whose records and lines differ."""
     lines = []
     with _unlimited_fields():
         reader = _reader(io.StringIO(data.decode("utf-8"), newline=""), dialect)
@@ -132,7 +132,7 @@ def record_lines(data: bytes, dialect: Dialect) -> list[int]:
 def _parse(
     data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None, skip_bad: bool
 ) -> tuple[pa.Table, dict[int, str]]:
-    """The table and the bad rows by record number, counted from 1, the header included."""
+    """Return the table and the invalid rows by record number, counted from 1 including the header."""
     bad: dict[int, str] = {}
 
     def remember(row: pcsv.InvalidRow) -> str:
@@ -173,19 +173,19 @@ def _parse(
             return table, bad
         number, reason = min(bad.items())
         raise SourceError(
-            f"{reason}; quote fields that hold the separator {dialect.separator!r}, or leave such rows out: --skip-bad",
+            f"{reason}: quote fields with the separator {dialect.separator!r}, or add --skip-bad to skip such rows",
             file=file,
             line=record_lines(data, dialect)[number - 1],
         ) from wrong
 
 
 def _numbered(header: Sequence[str], file: str) -> list[str]:
-    """Return the header with numbers after names that appear again: `Score`, `Score 2`. Keys must not."""
+    """Return the header with numbers after repeated names: `Score`, `Score 2`. Raise SourceError for repeated keys."""
     taken, times, found = set(header), Counter[str](), []
     for name in header:
         times[name] += 1
         if times[name] > 1 and plain(name) in GENERAL_KEYS:
-            raise SourceError(f"the column {name!r} appears more than once; rename one", file=file, line=1)
+            raise SourceError(f"the column {name!r} appears more than once: rename one", file=file, line=1)
         own = name
         while times[name] > 1 and own in taken:
             own = f"{name or 'unnamed'} {times[name]}"
@@ -196,10 +196,10 @@ def _numbered(header: Sequence[str], file: str) -> list[str]:
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:
-    """Commas need quoting; elsewhere quotation marks are often plain characters.
+    """Return whether quotation marks quote fields.
 
-    There they are quotation where they enclose whole fields only, and either fields that need it or most of all fields:
-    a song called "Heroes" keeps its quotation marks.
+    With commas they do. With other delimiters, they must enclose whole fields only, and either fields that need quotes
+    or most fields: a song called "Heroes" keeps its quotation marks.
     """
     if b'"' not in data:
         return False
@@ -218,7 +218,7 @@ def _is_quoted(data: bytes, separator: str) -> bool:
 
 
 def _with_rows(text: str, dialect: Dialect) -> Dialect:
-    """The dialect with the first rows of a text."""
+    """Return the dialect with the first rows of a text."""
     with _unlimited_fields():
         first = itertools.islice(_reader(io.StringIO(text, newline=""), dialect), _SAMPLE_ROWS)
         return replace(dialect, rows=tuple(tuple(row) for row in first if row))
@@ -246,7 +246,7 @@ _FEW = 20
 
 
 def looks_like_triples(dialect: Dialect, path: Path) -> bool:
-    """Three fields in most rows, and a first row that is a fact: its relation comes again, or the file is short."""
+    """Return whether most rows have three fields and the first is data: its relation repeats, or the file is short."""
     widths = Counter(len(row) for row in dialect.rows)
     if len(dialect.header) != 3 or widths[3] * 2 <= len(dialect.rows):
         return False
@@ -258,6 +258,6 @@ def looks_like_triples(dialect: Dialect, path: Path) -> bool:
 
 
 def read_triples(data: bytes, dialect: Dialect, file: str, options: SourceOptions) -> tuple[Piece, list[Problem]]:
-    """The edges of a triples file, and the rows left out."""
+    """Return the edges of a triples file, and the skipped rows."""
     raw, skipped = read_delimited(data, dialect, file, EDGE_COLUMNS, skip_bad=options.skip_bad)
     return as_edges(raw, SourceOptions()), skipped

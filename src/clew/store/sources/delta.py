@@ -1,4 +1,4 @@
-"""Changes to a knowledge base: the old tables and a delta → the new tables, as if built afresh."""
+"""Apply changes to the tables of a knowledge base, with the same result as a new build."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _NOTHING = Tables((), ())
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """Deletions first, then additions and changes.
+    """Changes: deletions first, then additions and updates.
 
-    A node with a known key changes in the values that are given and keeps the others; to empty one, delete the node in
-    the same delta. The edges given for a (head, relation, tail) take the place of all that were there, and keep their
-    groups unless they name others. Deleting a node deletes its edges. New nodes get groups by the rules of the base.
+    A node with an existing key changes only in the given values. To clear a value, delete the node in the same delta.
+    The edges given for a (head, relation, tail) replace all existing edges, and keep their groups unless other groups
+    are given. Deleting a node deletes its edges. New nodes get groups by the rules of the base.
     """
 
     upserts: Tables = _NOTHING
@@ -48,11 +48,11 @@ def read_delta(
     delete_nodes: Sequence[Path | str] = (),
     delete_edges: Sequence[Path | str] = (),
 ) -> Delta:
-    """A delta from files; `delete_nodes` takes keys as well as files that list them, one a line or as a table."""
+    """Read a delta from files. `delete_nodes` may contain keys, and files with one key per line or with a table."""
     options = options or SourceOptions()
     given = [*paths, *options.nodes, *options.edges, *options.triples]
     if not given and not delete_nodes and not delete_edges:
-        raise InputError("no changes: name files to add, or --delete-nodes, or --delete-edges")
+        raise InputError("no changes: give files to add, --delete-nodes or --delete-edges")
     upserts = read_sources(paths, options, partial=True) if given else _NOTHING
     removed_nodes: list[Piece] = []
     named: list[str] = []
@@ -68,7 +68,7 @@ def read_delta(
 
 
 def apply_delta(old: Tables, delta: Delta) -> Tables:
-    """The new tables; whatever the delta deletes without its being there is listed in `skipped`."""
+    """Return the new tables. Deletions without a match are listed in `skipped`."""
     upserts, replaced = linked_as_in(old, delta.upserts)
     old = replace(old, edges=tuple(_unlinked(piece, replaced) for piece in old.edges))
     delta = replace(delta, upserts=upserts)
@@ -109,7 +109,7 @@ def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
 
 
 def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
-    """The edges less those with a listed (head, relation, tail), and the listed ones that were not there."""
+    """Return the edges without the listed (head, relation, tail), and the listed triples that do not exist."""
     wanted: dict[tuple[str, ...], tuple[str, int]] = {}
     for gone in deleted:
         for row, triple in enumerate(zip(*(_text(gone, name).to_pylist() for name in EDGE_COLUMNS), strict=True)):
@@ -120,7 +120,7 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
     heads = pa.array({head for head, _, _ in wanted}, _TEXT)
     kept = []
     for piece in edges:
-        # few edges share a head with the listed ones: only those are compared one by one
+        # compare only the few edges that share a head with the listed edges
         candidates = pc.indices_nonzero(pc.is_in(_text(piece, "head"), value_set=heads))
         near = piece.table.select(EDGE_COLUMNS).take(candidates)
         triples = list(zip(*(near[name].cast(_TEXT).to_pylist() for name in EDGE_COLUMNS), strict=True))
@@ -140,7 +140,7 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
 
 
 def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
-    """The edges less those that a column of changed rows has new ones for."""
+    """Remove the edges that a column of changed rows replaces."""
     for given in columns:
         is_same = pc.equal(_text(edges, "relation"), given.table["relation"][0])
         edges = _kept(edges, pc.and_(is_same, pc.is_in(_text(edges, "head"), value_set=_text(given, "head"))))
@@ -148,12 +148,12 @@ def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
 
 
 def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
-    """Which edges begin or end at a deleted node."""
+    """Mark the edges of deleted nodes."""
     return pc.or_(*(pc.is_in(_text(edges, end), value_set=_keys(deleted)) for end in ("head", "tail")))
 
 
 def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:
-    """The rows of a delta, filled up with what the old nodes of the same keys have."""
+    """Fill the rows of a delta with the values of the old nodes with the same keys."""
     places = pc.index_in(_text(piece, "key"), value_set=known)
     columns = {"key": _text(piece, "key")}
     names = dict.fromkeys([*piece.table.column_names, *(name for other in old for name in other.table.column_names)])
@@ -169,7 +169,7 @@ def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Pi
 
 
 def _ruled(piece: Piece, rules: Rules, known: pa.ChunkedArray) -> Piece:
-    """Apply the rules of the base to new nodes that name no groups."""
+    """Apply the rules of the base to new nodes without groups."""
     if not rules:
         return piece
     is_free = pc.invert(pc.is_in(_text(piece, "key"), value_set=known))
@@ -181,9 +181,9 @@ def _ruled(piece: Piece, rules: Rules, known: pa.ChunkedArray) -> Piece:
 
 
 def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
-    """Give the edges of a delta that name no groups those of the edges whose place they take.
+    """Copy the groups of replaced edges to edges of a delta without groups.
 
-    Of parallel edges for different groups it is the one with the same attributes.
+    If parallel edges have different groups, use the edge with the same attributes.
     """
     if not any(map(has_groups, old)):
         return piece
@@ -192,7 +192,7 @@ def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
     before: dict[tuple[str, ...], list[Row]] = {}
     for row in near:
         before.setdefault(tuple(str(row[name]) for name in EDGE_COLUMNS), []).append(row)
-    groups = [_kept_groups(row, before, piece, place) for place, row in enumerate(piece.table.to_pylist())]
+    groups = [_kept_groups(row, before, piece, index) for index, row in enumerate(piece.table.to_pylist())]
     table = piece.table.drop_columns([GROUPS]) if GROUPS in piece.table.column_names else piece.table
     return replace(piece, table=table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
 
@@ -230,7 +230,7 @@ def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
 
 
 def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) -> pa.ChunkedArray:
-    """The given value where there is one, otherwise the one before."""
+    """Return the given value, or else the old value."""
     if given is None or before is None:
         return before if given is None else given
     kind = common_type({given.type, before.type} - {pa.null()}) if given.type != before.type else given.type
@@ -244,7 +244,7 @@ def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) ->
 
 
 def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
-    """The piece without the marked rows, which keep their lines."""
+    """Return the piece without the marked rows. The other rows keep their line numbers."""
     if not pc.any(gone).as_py():
         return piece
     stay = pc.invert(gone)
@@ -262,7 +262,7 @@ def _text(piece: Piece, name: str) -> pa.ChunkedArray:
 
 
 def _key_piece(path: Path, options: SourceOptions) -> Piece:
-    """The keys of a node table, or of a list with one key a line."""
+    """Read the keys of a node table, or of a list with one key per line."""
     if kind_of(path) in DELIMITED:
         data = read_utf8(path, options.encoding)
         if kind_of_columns(sniff(data, path).header, options.columns) is None:

@@ -1,4 +1,4 @@
-"""Source files: which kind each is, how to read it, and what the user has said about it."""
+"""Source files: their formats, how to read them, and the user's options."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How to read sources; every field has a default that reads well-named files as they are."""
+    """Options for reading sources. The defaults suit files with well-named columns."""
 
     nodes: tuple[Path, ...] = ()
-    """Files to read as node tables, whatever their columns look like."""
+    """Files to read as node tables, independent of their columns."""
     edges: tuple[Path, ...] = ()
     """Files to read as edge tables."""
     triples: tuple[Path, ...] = ()
     """Files to read as triples without a header."""
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Role → column name, such as name=title; overrides what the names suggest."""
+    """Column name by role, such as name=title. Overrides recognition by name."""
     encoding: str | None = None
-    """Encoding of text files; None means UTF-8, or what a byte-order mark says."""
+    """Encoding of text files. None means UTF-8, or the encoding of a byte-order mark."""
     node_type: str | None = None
-    """The type of nodes whose source names none, and of the subjects of triples."""
+    """Type of nodes without a type, and of the subjects of triples."""
     language: str = "en"
-    """The language of RDF labels and texts, where there are several."""
+    """Language of RDF labels and texts, if there are several."""
     trust: bool = False
-    """Allow the STaRK pickles, through a restricted reader."""
+    """Allow the STaRK pickles, with a restricted reader."""
     skip_bad: bool = False
-    """Leave out rows that cannot be read and list them, instead of stopping at the first."""
+    """Skip and list unreadable rows instead of stopping at the first."""
     groups_optional: bool = False
     """Accept sources without the column of groups, if that column comes from the base and not from the user."""
     include: tuple[str, ...] = ()
     """Types to read, by name or pattern, or patterns of keys with `://`. Empty means all."""
     exclude: tuple[str, ...] = ()
-    """Types to leave out, written like those to include."""
+    """Types to skip, in the same form as `include`."""
     attributes: frozenset[str] = frozenset()
-    """Attributes of the base that is changed. Columns of these names are attributes, even if called like a type."""
+    """Attributes of the changed base. Columns with these names are attributes, even if named like a type."""
     follow_links: bool = False
-    """Read what links lead to outside of a given folder. Without it they are skipped and listed."""
+    """Follow links out of a given folder. Without it they are skipped and listed."""
 
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
-    """`["name=title"]` → `{"name": "title"}`, checking the roles."""
+    """Parse `["name=title"]` to `{"name": "title"}`. Raise InputError for unknown roles."""
     columns = {}
     for assignment in assignments:
         role, _, column = assignment.partition("=")
@@ -71,12 +71,12 @@ _BYTE_ORDER_MARKS = (
 )
 _CHUNK = 1 << 24
 MOST_RATIO = 200
-"""How many bytes a byte of gzip may stand for; text packs about tenfold."""
+"""Maximum expansion of gzip data. Text compresses about tenfold."""
 SMALL = 50_000_000
 
 
 def kind_of(path: Path) -> str:
-    """The suffix that tells the format, in lower case, without `.gz`: `nodes.jsonl.gz` → `.jsonl`."""
+    """Return the suffix of the format in lower case, without `.gz`: `nodes.jsonl.gz` → `.jsonl`."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
@@ -84,13 +84,13 @@ def kind_of(path: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """The file's name without `.gz` and the format's suffix."""
+    """Return the file name without `.gz` and the format's suffix."""
     name = path.name.removesuffix(".gz")
     return name[: len(name) - len(Path(name).suffix)] or name
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file's content, gunzipped where it is gzipped, whatever it is called."""
+    """Read a file, and unpack gzip data independent of its name."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as missing:
@@ -103,10 +103,10 @@ def read_bytes(path: Path) -> bytes:
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
                 data = packed.read(most + 1)
             if len(data) > most:
-                raise SourceError(f"unpacks to over {MOST_RATIO} times its size: unpack it, if it is sound", file=path)
+                raise SourceError(f"unpacks to over {MOST_RATIO} times its size: unpack it first", file=path)
         except (EOFError, gzip.BadGzipFile, zlib.error) as broken:
             raise SourceError(
-                f"the gzip data is cut or damaged ({broken}); fetch or compress it again", file=path
+                f"the gzip data is cut or damaged ({broken}): download or compress it again", file=path
             ) from broken
     if not data or data.isspace():
         raise SourceError("the file is empty", file=path)
@@ -114,7 +114,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_utf8(path: Path, encoding: str | None = None) -> bytes:
-    """A text file's content as valid UTF-8 without byte-order mark."""
+    """Read a text file as valid UTF-8 without byte-order mark."""
     data = read_bytes(path)
     if encoding is None:
         encoding = "utf-8"
@@ -124,10 +124,10 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
                 break
     try:
         codec = codecs.lookup(encoding)
-        "".encode(encoding)  # some codecs are no encodings of text
+        "".encode(encoding)  # some codecs are not text encodings
     except (LookupError, ValueError) as unknown:
         raise SourceError(
-            f"there is no encoding {encoding!r}; try utf-8, latin-1, cp1252 or utf-16", file=path
+            f"unknown encoding {encoding!r}: try utf-8, latin-1, cp1252 or utf-16", file=path
         ) from unknown
     if codec.name == "utf-8":
         data = data.removeprefix(codecs.BOM_UTF8)
@@ -142,7 +142,7 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
     nul = data.find(b"\0")
     if nul >= 0:
         raise SourceError(
-            "holds a NUL byte, so it is not text in this encoding; say --encoding utf-16 if it is, or clean the file",
+            "contains a NUL byte, so it is not text in this encoding: try --encoding utf-16, or clean the file",
             file=path,
             line=line_at(data, nul),
         )
@@ -150,7 +150,7 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
 
 
 def line_at(data: bytes, position: int) -> int:
-    """The line, from 1, on which a byte stands."""
+    """Return the line of a byte, counted from 1."""
     return data.count(b"\n", 0, position) + 1
 
 
@@ -169,7 +169,7 @@ def _check_utf8(data: bytes, path: Path) -> None:
 
 def _wrong_byte(data: bytes, position: int, encoding: str, path: Path) -> SourceError:
     return SourceError(
-        f"byte 0x{data[position]:02x} (at {position}) is not {encoding}; name the right one, such as --encoding cp1252",
+        f"byte 0x{data[position]:02x} (at {position}) is not {encoding}: give the encoding, such as --encoding cp1252",
         file=path,
         line=line_at(data, position),
     )

@@ -1,4 +1,4 @@
-"""JSON, JSON lines and Parquet as tables."""
+"""Read JSON, JSON lines and Parquet as tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from clew.store.sources.wide import concatenated
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
 _BLOCK = 1 << 22
 CELL_STEPS = 8
-"""Steps of work that a cell takes, an empty one too: a new key in every row makes a column for each."""
+"""Steps of work per cell, including empty cells: a new key in every row creates a column each."""
 _EDGE_LISTS = ("edges", "links", "relationships")
 
 
 def read_json_lines(
     data: bytes, file: str, *, skip_bad: bool = False, flat: bool = True
 ) -> tuple[list[RawTable], list[Problem]]:
-    """One row per line; nested objects become columns named with a dot, or tables unless `flat` is set."""
+    """Read one row per line. Nested objects become columns with dotted names, or tables without `flat`."""
     tables: list[pa.Table] = []
     lines: list[int] = []
     skipped: list[Problem] = []
@@ -64,17 +64,17 @@ def _is_nested(record: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def _bounded(data: bytes, file: str) -> Iterator[None]:
-    """Refuse what would make far more cells than the file has bytes for."""
+    """Raise SourceError for data with far more cells than the file's size justifies."""
     try:
         with bounded_work(len(data)):
             yield
     except TooLargeError as error:
-        reason = "nearly every row has keys of its own, so that a table of them would be mostly empty"
+        reason = "nearly every row has different keys, so the table would be mostly empty"
         raise SourceError(f"{reason}: give each row the same keys", file=file) from error
 
 
 def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """Some megabytes of lines at a time, with the number of the first; parsed records take far more room than text."""
+    """Yield blocks of lines with the number of the first line, since parsed records need more memory than text."""
     start, number = 0, 1
     while start < len(data):
         cut = data.find(b"\n", min(start + _BLOCK, len(data)))
@@ -85,7 +85,7 @@ def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, Any]], list[int], list[Problem]]:
-    """The objects of some lines, the line of each, and what could not be read."""
+    """Return the objects of some lines, the line of each, and the problems."""
     places = [number for number, line in enumerate(block, first) if line and not line.isspace()]
     lines = block if len(places) == len(block) else [block[number - first] for number in places]
     try:
@@ -110,15 +110,15 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
 
 
 def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
-    """The tables of a JSON document: those of a graph under nodes and edges (or links), or those that it nests.
+    """Read the tables of a JSON document: a graph under nodes and edges (or links), or nested tables.
 
-    `flat` makes one table of a list of objects, with a column for each field of nested objects.
+    `flat` creates one table from a list of objects, with a column for each field of nested objects.
     """
     try:
         document = parse_json(data)
     except json.JSONDecodeError as broken:
         raise SourceError(
-            f"not JSON: {broken.msg}; a file with one object a line should be called .jsonl",
+            f"not JSON: {broken.msg}: use the suffix .jsonl for one object per line",
             file=file,
             line=line_at(data, broken.pos),
         ) from broken
@@ -134,7 +134,7 @@ def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
         ] or nested_raw(document, file)
     if not tables:
         raise SourceError(
-            f"expected objects in a list or in an object, found {type(document).__name__} without any: "
+            f"expected objects, found {type(document).__name__} without objects: "
             "give a list of objects, an object of objects, or an object with lists named nodes and edges",
             file=file,
         )
@@ -142,16 +142,19 @@ def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
 
 
 def nested_raw(document: Any, file: str) -> list[RawTable]:
-    """The tables that a JSON document nests."""
+    """Return the tables nested in a JSON document."""
     found = nested_tables(document, stem_of(Path(file)))
     return [RawTable(table_of_records(records), file, name=name) for name, records in found.items()]
 
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Columns in order of first appearance; a missing field is null, a nested object becomes columns of its own."""
+    """Convert records to a table in order of first appearance.
+
+    Missing fields are null, nested objects become columns.
+    """
     try:
         return _table(records)
-    except UnicodeEncodeError:  # halves of surrogate pairs
+    except UnicodeEncodeError:  # lone surrogates
         return _table([whole_value(record) for record in records])
 
 
@@ -168,7 +171,7 @@ def _table(records: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 def column_of(values: Sequence[Any]) -> pa.Array:
-    """An Arrow column of Python values; where kinds differ, numbers become floats and anything else becomes text."""
+    """Convert Python values to an Arrow column. Mixed numbers become floats, other mixed values become text."""
     kinds = set(map(type, values)) - {type(None)}
     if list in kinds or tuple in kinds:
         return _lists(values)
@@ -186,7 +189,7 @@ def _lists(values: Sequence[Any]) -> pa.Array:
         lists = pa.array(values, pa.list_(pa.string()))
         if not lists.flatten().null_count:
             return lists
-    except (pa.ArrowInvalid, pa.ArrowTypeError):  # items or whole values that are no texts
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # items or values that are not texts
         pass
     return pa.array([_texts(value) for value in values], pa.list_(pa.string()))
 
@@ -215,12 +218,12 @@ def _text(value: Any) -> str:
 
 
 def holds_objects(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds nested records."""
+    """Return whether a column of this type contains nested records."""
     return bool(pa.types.is_struct(kind.value_type if is_list(kind) else kind))
 
 
 def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
-    """The whole table; lines are row numbers, from 1. Types and relations stay dictionaries: few words, many rows."""
+    """Read a table. Lines are row numbers from 1. Types and relations stay dictionaries, to save memory."""
     import pyarrow.parquet as pq
 
     if not path.exists():
@@ -235,5 +238,5 @@ def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
     except (pa.ArrowInvalid, OSError) as broken:
         raise SourceError(f"not a whole Parquet file: {broken}", file=path) from broken
     if not table.num_rows:
-        raise SourceError("the file holds no rows", file=path)
+        raise SourceError("the file contains no rows", file=path)
     return RawTable(table, str(path))

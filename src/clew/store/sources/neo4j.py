@@ -1,4 +1,4 @@
-"""Neo4j's CSV files: those of `neo4j-admin import` (`:ID`, `:LABEL`, `name:string[]`) and of `apoc.export.csv`."""
+"""Neo4j's CSV files, from `neo4j-admin import` (`:ID`, `:LABEL`, `name:string[]`) and `apoc.export.csv`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _APOC_EDGES = {"_start": "head", "_end": "tail", "_type": "relation"}
 
 
 def plain_tables(raw: RawTable) -> list[RawTable]:
-    """The table with columns called by their roles, or two tables where nodes and edges share a file.
+    """Rename columns to their roles, and split a file with nodes and edges into two tables.
 
-    A table that is none of Neo4j's comes back as it is.
+    Tables of other programs stay unchanged.
     """
     names = raw.table.column_names
     if not is_neo4j(names):
@@ -33,7 +33,7 @@ def plain_tables(raw: RawTable) -> list[RawTable]:
 
 
 def is_neo4j(names: Sequence[str]) -> bool:
-    """Whether columns are called as Neo4j calls them."""
+    """Return whether columns have Neo4j names."""
     return _is_apoc(names) or any(_MARKED.fullmatch(name) for name in names)
 
 
@@ -54,7 +54,7 @@ def _from_admin(raw: RawTable) -> RawTable:
         role = _ROLES[marked["role"]]
         if role == "type":
             columns |= _labels(column, ";")
-        elif marked["space"] and role != "relation":  # ids are unique in their space only
+        elif marked["space"] and role != "relation":  # ids are unique only in their space
             columns[role] = pc.binary_join_element_wise(marked["space"], column, "/")
         else:
             columns[role] = column
@@ -64,7 +64,7 @@ def _from_admin(raw: RawTable) -> RawTable:
 
 
 def _from_apoc(raw: RawTable) -> list[RawTable]:
-    """Nodes have an `_id` and edges a `_start`; both have all columns, most of them empty."""
+    """Split rows: nodes have an `_id` and edges a `_start`. Both have all columns, most of them empty."""
     is_edge = pc.not_equal(raw.table["_start"], "")
     tables = []
     for mask, roles, others in (
@@ -86,7 +86,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
 
 
 def _labels(column: pa.ChunkedArray, separator: str) -> dict[str, pa.ChunkedArray]:
-    """The first label is the type; where some node has several, all are kept as a list."""
+    """Use the first label as type. If any node has several labels, add all labels as a list."""
     parts = pc.split_pattern(column, separator)
     found = {"type": pc.list_element(parts, 0)}
     if pc.any(pc.greater(pc.list_value_length(parts), 1)).as_py():
@@ -95,6 +95,6 @@ def _labels(column: pa.ChunkedArray, separator: str) -> dict[str, pa.ChunkedArra
 
 
 def _many(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Arrays are written with `;` between; an empty cell is no item."""
+    """Split arrays at `;`. An empty cell has no items."""
     parts = pc.split_pattern(column, ";")
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, parts.type), parts)

@@ -1,5 +1,6 @@
-"""Nested JSON → plain tables: objects of objects, nested objects and lists of objects become tables that refer to each
-other, so that a profile of their columns finds the rest."""
+"""Convert nested JSON to flat tables: objects of objects, nested objects and lists of objects become tables that refer
+to each other, so that profiling their columns finds keys, names and references.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +16,17 @@ from clew.store.sources.columns import GENERAL_KEYS, NAMES, plain
 Record = dict[str, Any]
 
 MIN_MAP_KEYS = 3
-"""Keys of a nested object from which on they may be values rather than names of fields."""
+"""Minimum number of keys of a nested object that may be values, not field names."""
 MIN_ALIKE = 0.3
-"""Fields of an object per field that several objects have, in a map of like objects."""
+"""Minimum number of fields per shared field in a map of similar objects."""
 MIN_SAME = 0.9
-"""Share of the keys of a map that stand for the same in every record, so that they are keys of things."""
+"""Minimum share of map keys with the same meaning in all records, to count as keys of things."""
 MAX_FIELDS = 30
-"""Fields of a nested object that become columns. A larger object is a list of its fields."""
+"""Maximum number of fields of a nested object that become columns. Larger objects become lists of fields."""
 
 
 def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
-    """Return the tables of a JSON document by name, or nothing if it holds no objects. Call its own table `name`."""
+    """Return the tables of a JSON document by name. Its main table is called `name`. Empty if it has no objects."""
     tables: dict[str, list[Record]] = {}
     parts = _parts(document)
     for part, records in parts.items():
@@ -34,7 +35,7 @@ def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
 
 
 def _parts(document: Any) -> dict[str, list[Record]]:
-    """Return the lists of objects that a document holds, by the names of its fields."""
+    """Return the lists of objects in a document, by field name."""
     if isinstance(document, list):
         records = [record for record in document if isinstance(record, dict)]
         return {"": records} if records and len(records) == len(document) else {}
@@ -53,7 +54,7 @@ def _parts(document: Any) -> dict[str, list[Record]]:
 
 
 def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> bool:
-    """Return whether the keys of objects are values: they lead to like objects, or most objects lack most of them."""
+    """Return whether the keys of objects are values: they lead to similar objects, or most objects lack most keys."""
     values = [value for one in objects for value in one.values()]
     keys = {key for one in objects for key in one}
     if len(keys) < least or not values:
@@ -69,12 +70,12 @@ def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> 
 
 
 def _is_part(value: Any) -> bool:
-    """Return whether a value is a table of its own, so that the object around it holds several."""
+    """Return whether a value is a table, so that the object around it contains several tables."""
     return isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value)
 
 
 def _map_records(items: Mapping[str, Any]) -> list[Record]:
-    """Return an object of objects as records; a key is their name, unless they have names of their own."""
+    """Convert an object of objects to records. A key becomes the name, unless the objects have names."""
     fields = {plain(field) for value in items.values() if isinstance(value, dict) for field in value}
     if any(isinstance(value, dict) for value in items.values()):
         is_named = bool(fields & {*NAMES["full"], *NAMES["title"]}) or any(one.endswith("_name") for one in fields)
@@ -86,7 +87,7 @@ def _map_records(items: Mapping[str, Any]) -> list[Record]:
 
 
 def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
-    """Add a table, and tables of the records that are nested in it."""
+    """Add a table, and tables of the records nested in it."""
     while structs := _structs(records):
         records = [_flattened(record, structs) for record in records]
     tables[name] = records = [dict(record) for record in records]
@@ -106,7 +107,7 @@ def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> N
 
 
 def _structs(records: Sequence[Record]) -> set[str]:
-    """Return the fields that hold objects of the same few fields in all records."""
+    """Return the fields with objects of the same few fields in all records."""
     objects: dict[str, list[Record]] = {}
     others: set[str] = set()
     for record in records:
@@ -128,7 +129,7 @@ def _flattened(record: Record, structs: Collection[str]) -> Record:
 
 
 def _list_items(records: list[Record], field: str, objects: Sequence[Mapping[str, Any]]) -> None:
-    """Replace an object by a list: of its values if each key has one value in all records, or else of both."""
+    """Replace an object by a list of its values if keys have one value in all records, otherwise of keys and values."""
     meanings: dict[str, set[str]] = {}
     for one in objects:
         for key, value in one.items():
@@ -148,10 +149,10 @@ def _text(value: Any) -> str:
 def _add_rows(
     parent: str, field: str, records: list[Record], rows: list[list[Record]], tables: dict[str, list[Record]]
 ) -> None:
-    """Make a table of nested records.
+    """Create a table of nested records.
 
-    Records that come again are things of their own, to which the records around them refer. Others belong to the record
-    around them and refer to it.
+    Repeated records are separate things, and their parent records refer to them. Other records belong to their parent
+    record and refer to it.
     """
     name = field.rpartition(".")[2]
     name = f"{parent}_{name}" if name in tables else name
@@ -169,7 +170,7 @@ def _add_rows(
             record[own] = number
     column = singular(parent)
     held = [{column: record[own], **row} for record, inner in zip(records, rows, strict=True) for row in inner]
-    if _key_field(held, MIN_SAME) is None:  # a name that is no name, such as the language of a translation
+    if _key_field(held, MIN_SAME) is None:  # a name that is not unique, such as the language of a translation
         held = [{"key" if field == "name" else field: value for field, value in row.items()} for row in held]
     for record in records:
         record.pop(field, None)
@@ -178,7 +179,7 @@ def _add_rows(
 
 
 def _key_field(records: Sequence[Record], least: float = 1.0) -> str | None:
-    """Return the field that tells the share `least` of records apart: one called like a key, or else a name."""
+    """Return the field that identifies the share `least` of records: a field named like a key, or else a name."""
     for headers in (GENERAL_KEYS, NAMES["full"]):
         for field in records[0] if records else ():
             values = [record.get(field) for record in records]

@@ -1,4 +1,4 @@
-"""Python objects → tables, and back: pyarrow, pandas and polars tables, graphs of NetworkX and PyTorch Geometric."""
+"""Convert Python objects to tables and back: pyarrow, pandas, polars, NetworkX and PyTorch Geometric."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def from_tables(
     *,
     tables: Mapping[str, Any] | None = None,
 ) -> Tables:
-    """Tables from pyarrow, pandas or polars (or a list of dictionaries), their columns recognised as in files.
+    """Convert tables of pyarrow, pandas or polars, or lists of dictionaries. Columns are recognised as in files.
 
-    `nodes` and `edges` may be a list of several; without nodes the entities that edges name become nodes. `tables` are
-    tables by name that are no graph yet, `{"customers": …, "orders": …}`: they are read as files of these names are.
+    `nodes` and `edges` may be lists of several tables. Without nodes, the entities in edges become nodes. `tables` are
+    named tables that are not a graph yet, `{"customers": …, "orders": …}`, and are read like files with these names.
     """
     options = options or SourceOptions()
     if tables is not None:
@@ -55,7 +55,7 @@ def from_tables(
 
 
 def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = None) -> Tables:
-    """A graph's nodes and edges with their data; an undirected edge keeps the direction in which it is listed.
+    """Convert a graph's nodes and edges with their data. Undirected edges keep the direction in which they are listed.
 
     The relation of an edge is its `relation` (or predicate, edge_type, type, label), or its key in a multigraph.
     """
@@ -64,7 +64,7 @@ def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = No
     key: Any = (lambda node: node) if plain else str
     nodes = [{"key": key(node), **_without(data, "key")} for node, data in graph.nodes(data=True)]
     edges = []
-    listed: Any = graph.edges  # its call takes keys only where the graph is a multigraph
+    listed: Any = graph.edges  # accepts keys only for a multigraph
     links = listed(keys=True, data=True) if graph.is_multigraph() else ((u, v, 0, data) for u, v, data in listed.data())
     for head, tail, number, data in links:
         found = next((name for name in _RELATION_NAMES if isinstance(data.get(name), str)), None)
@@ -80,7 +80,7 @@ def from_networkx(graph: networkx.Graph[Any], options: SourceOptions | None = No
 
 
 def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:
-    """A directed multigraph by key: parallel edges kept, each with its `relation` and attributes."""
+    """Build a directed multigraph by key, with `relation` and attributes of each parallel edge."""
     with needing("networkx", "networkx"):
         import networkx
     graph: networkx.MultiDiGraph[Any] = networkx.MultiDiGraph()
@@ -92,14 +92,14 @@ def to_networkx(tables: Tables) -> networkx.MultiDiGraph[Any]:
 
 
 def to_arrow(tables: Tables) -> tuple[pa.Table, pa.Table]:
-    """The nodes and the edges as two pyarrow tables, which `.to_pandas()` and `polars.from_arrow` take further."""
+    """Return nodes and edges as pyarrow tables, for `.to_pandas()` or `polars.from_arrow`."""
     nodes, edges = ([piece.table for piece in agreed(pieces)] for pieces in (tables.nodes, tables.edges))
     empty = pa.table({name: pa.array([], pa.string()) for name in EDGE_COLUMNS})
     return concatenated(nodes), concatenated(edges or [empty])
 
 
 def rows(pieces: Iterable[Piece]) -> Iterable[dict[str, Any]]:
-    """Every row as a dictionary, a batch in memory at a time."""
+    """Yield every row as a dictionary, with one batch in memory at a time."""
     for piece in pieces:
         for batch in piece.table.to_batches(max_chunksize=10_000):
             yield from batch.to_pylist()
@@ -133,13 +133,13 @@ def _present(row: Mapping[str, Any]) -> dict[str, Any]:
 
 _HEADING = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
 _GRAPHML = {"integer": "long", "number": "double", "boolean": "boolean"}
-"""What GraphML calls the kinds of attributes that are no text."""
+"""GraphML types of attributes that are not text."""
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no XML file may hold, escaped or not."""
+"""Characters that XML does not allow, even escaped."""
 
 
 def write_graphml(tables: Tables, file: Path) -> None:
-    """Write nodes, edges and all their attributes; lists become one text with ` | ` between the items."""
+    """Write nodes, edges and all attributes. Lists become one text with ` | ` between the items."""
     with file.open("w", encoding="utf-8", newline="\n") as out:
         out.write(_HEADING)
         nodes = _declare(out, "node", tables.nodes, ("key",))
@@ -153,7 +153,7 @@ def write_graphml(tables: Tables, file: Path) -> None:
 
 
 def _declare(out: TextIO, target: str, pieces: Sequence[Piece], ends: tuple[str, ...]) -> dict[str, str]:
-    """Write the declarations of the attributes; returns attribute → declared id."""
+    """Write the declarations of the attributes. Return their ids by attribute."""
     types: dict[str, str] = {}
     for piece in pieces:
         for column in piece.table.schema:
@@ -184,9 +184,9 @@ def _quoted(value: Any) -> str:
 
 
 def to_pyg(tables: Tables) -> HeteroData:
-    """A `HeteroData`: an `edge_index` for each (head type, relation, tail type), all else as lists in the same order.
+    """Build a `HeteroData` with an `edge_index` for each (head type, relation, tail type), and all other data as lists.
 
-    Keys, names, texts and attributes stand under their own names; what a type has no value for is left out.
+    Keys, names, texts and attributes keep their names. Attributes without values for a type are omitted.
     """
     with needing("pyg", "torch_geometric"):
         import torch
@@ -216,9 +216,9 @@ def to_pyg(tables: Tables) -> HeteroData:
 
 
 def from_pyg(graph: HeteroData | Data) -> Tables:
-    """Nodes and edges of a graph with what is listed for each; tensors of features are left out.
+    """Convert the nodes and edges of a graph with their lists. Tensors of features are omitted.
 
-    A node has its `key`, or else its type and place (`paper/3`).
+    The key of a node is its `key`, or else its type and index (`paper/3`).
     """
     if not hasattr(graph, "edge_index") and not hasattr(graph, "edge_types"):
         raise InputError(f"expected a Data or HeteroData of torch_geometric, not {type(graph).__name__}")
@@ -260,5 +260,5 @@ def _columns(same: list[dict[str, Any]]) -> Iterable[tuple[str, list[Any]]]:
 
 
 def _listed(store: Any, count: int) -> dict[str, list[Any]]:
-    """The lists of a store that have one value a node or an edge."""
+    """Return the lists of a store with one value per node or edge."""
     return {name: value for name, value in store.items() if isinstance(value, list) and len(value) == count}

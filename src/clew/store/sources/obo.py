@@ -1,4 +1,4 @@
-"""OBO: the terms of an ontology with synonyms and definitions, and how they are related."""
+"""OBO reader: terms of an ontology with synonyms, definitions and relations."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from clew.store.graph.tables import Piece, Tables
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LISTS = {"xref": "xrefs", "alt_id": "alt_ids", "subset": "subsets"}
-"""Tags that become lists, and what the lists are called."""
+"""Names of the lists that tags become."""
 _EDGE_TAGS = ("is_a", "instance_of", "relationship")
 
 
 @dataclass
 class Stanza:
-    """A block of an OBO file: what it describes (nothing for the header), its first line, and its tags."""
+    """A block of an OBO file: its kind (empty for the header), its first line, and its tags."""
 
     kind: str
     line: int
     tags: dict[str, list[str]] = field(default_factory=dict)
 
     def first(self, tag: str) -> str:
-        """The first value of a tag, empty where there is none."""
+        """Return the first value of a tag, or ""."""
         return self.tags.get(tag, [""])[0]
 
 
 def read_obo(data: bytes, file: str, default_type: str | None = None) -> Tables:
-    """The terms in use; those that are obsolete are left out, and so is what leads to terms that are not there."""
+    """Read the terms in use. Skip obsolete terms and relations to missing terms."""
     header, *blocks = stanzas(data.decode("utf-8"))
     described = [stanza for stanza in blocks if stanza.kind in ("Term", "Instance")]
     terms = [stanza for stanza in described if stanza.first("is_obsolete") != "true"]
@@ -63,7 +63,7 @@ def read_obo(data: bytes, file: str, default_type: str | None = None) -> Tables:
 
 
 def stanzas(text: str) -> Iterator[Stanza]:
-    """The header, then every block of the file."""
+    """Yield the header, then every block of the file."""
     current = Stanza("", 1)
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("["):
@@ -77,7 +77,7 @@ def stanzas(text: str) -> Iterator[Stanza]:
 
 
 def quotation(content: str) -> str:
-    """The text in quotation marks with which a value begins, its escapes resolved."""
+    """Return the quoted text at the start of a value, with escapes resolved."""
     found = _QUOTED.match(content)
     return _unescaped(found[1]) if found else content
 
@@ -87,7 +87,7 @@ def _unescaped(text: str) -> str:
 
 
 def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """(relation, tail) of each relation of a term; what follows `!` or stands in braces is a remark."""
+    """Yield (relation, tail) of each relation of a term. Text after `!` or in braces is a comment."""
     for tag in _EDGE_TAGS:
         for content in stanza.tags.get(tag, ()):
             words = re.split(r"\s+[!{]", content, maxsplit=1)[0].split()

@@ -1,8 +1,8 @@
-"""Pickles and PyTorch files without running what is in them: plain containers, numbers, arrays and tensors only.
+"""Read pickles and PyTorch files without running code: only plain containers, numbers, arrays and tensors.
 
-A pickle is a program, and Python's interpreter of pickles is cut down here: every name that one may use stands for one
-of the few functions below, which take checked values and build plain ones. Python's interpreter in C would be ten times
-faster, but lets a few bytes ask for any amount of memory.
+A pickle is a program. This module restricts Python's pickle interpreter: every allowed name maps to one of the few
+functions below, which check their arguments and build plain values. The interpreter in C would be ten times faster, but
+a few bytes could make it allocate any amount of memory.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ STORAGES = {
     "FloatStorage": "f4",
     "HalfStorage": "f2",
 }
-_Interpreter: Any = pickle._Unpickler  # in Python; its public name is the one in C
+_Interpreter: Any = pickle._Unpickler  # the Python implementation, since the public name is the C implementation
 
 
 class _Function(StandIn):
-    """One of the few things that a pickle may call."""
+    """A function that a pickle may call."""
 
     __slots__ = ("call",)
     call: Callable[..., Any]
@@ -65,23 +65,23 @@ class _Function(StandIn):
 
 
 def _bytes(text: Any = "", encoding: Any = "latin1") -> bytes:
-    """How Python 2's protocol writes bytes."""
+    """Decode bytes of Python 2's protocol."""
     if not isinstance(text, str) or encoding != "latin1":
-        raise pickle.UnpicklingError("it holds bytes in an unknown form")
+        raise pickle.UnpicklingError("it contains bytes in an unknown form")
     return text.encode("latin-1")
 
 
 def _hashable(values: Iterable[Any]) -> None:
-    """Refuse keys that are deep: hashing one nested a million times would exhaust the stack."""
+    """Raise UnpicklingError for nested keys, since hashing deep nesting would exhaust the stack."""
     for value in values:
         if not isinstance(value, SCALARS) and not (
             isinstance(value, tuple) and all(isinstance(part, SCALARS) for part in value)
         ):
-            raise pickle.UnpicklingError(f"it has a key of the kind {type(value).__name__}")
+            raise pickle.UnpicklingError(f"it has a key of type {type(value).__name__}")
 
 
 class PlainUnpickler(_Interpreter):  # type: ignore[misc]
-    """Finds only the few names that plain data needs; any other name ends the reading before anything is called."""
+    """Resolves only the few names that plain data needs. Any other name raises an error before a call."""
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_Interpreter.dispatch)
 
@@ -91,20 +91,20 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         self._functions = _functions(space)
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name of the pickle stands for."""
-        module = "builtins" if module == "__builtin__" else module  # as protocol 2 calls it
+        """Return the replacement of a name in the pickle."""
+        module = "builtins" if module == "__builtin__" else module  # the name in protocol 2
         module = module.replace("numpy._core.", "numpy.core.")
         if (module, name) in self._functions:
             return self._functions[module, name]
         if module == "torch" and name in STORAGES:
             return Kind(STORAGES[name])
         raise SourceError(
-            f"this pickle wants to use {module}.{name}, which is not plain data; it was refused and nothing was run",
+            f"this pickle uses {module}.{name}, which is not plain data, so it was refused without running it",
             file=self._path,
         )
 
     def persistent_load(self, pid: Any) -> Storage:
-        """The numbers of a tensor, which lie beside the pickle."""
+        """Return the numbers of a tensor, which are stored next to the pickle."""
         if self._storages is None or not (isinstance(pid, tuple) and len(pid) == 5 and pid[0] == "storage"):
             raise pickle.UnpicklingError("it refers to data outside of it")
         _, kind, key, _, count = pid
@@ -116,7 +116,7 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
     def _load_reduce(self) -> None:
         arguments, function = self.stack.pop(), self.stack[-1]
         if not isinstance(function, _Function) or not isinstance(arguments, tuple):
-            raise pickle.UnpicklingError("it calls something that is no function")
+            raise pickle.UnpicklingError("it calls something that is not a function")
         self.stack[-1] = function(*arguments)
 
     def _instantiate(self, function: Any, arguments: Any) -> None:
@@ -133,7 +133,7 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, Dtype | UnpickledArray):
             target.take_state(state, self._space)
-        elif not (isinstance(target, dict) and isinstance(state, dict) and not state):  # as OrderedDict may have
+        elif not (isinstance(target, dict) and isinstance(state, dict) and not state):  # OrderedDict has one
             raise pickle.UnpicklingError(f"it sets the state of a {type(target).__name__}")
 
     def _load_bytearray8(self) -> None:
@@ -175,7 +175,7 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         self._fill(list).extend(items)
 
     def _fill(self, kind: type, keys: Iterable[Any] = ()) -> Any:
-        """The container on top of the stack, which must be of this kind."""
+        """Return the container on top of the stack. Raise UnpicklingError if it has another type."""
         _hashable(keys)
         if type(self.stack[-1]) is not kind:
             raise pickle.UnpicklingError(f"it adds to a {type(self.stack[-1]).__name__} as to a {kind.__name__}")
@@ -202,16 +202,16 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
 
 
 def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
-    """What a pickle of plain data names, and what is called instead."""
+    """Return the names that pickles of plain data use, and their replacements."""
 
     def container(kind: type, *, hashed: bool) -> _Function:
         def make(items: Any = ()) -> Any:
             if not isinstance(items, list | tuple | set | frozenset | dict):
-                raise pickle.UnpicklingError(f"it makes a {kind.__name__} of a {type(items).__name__}")
+                raise pickle.UnpicklingError(f"it creates a {kind.__name__} from a {type(items).__name__}")
             space.take(16 * len(items))
             if kind is dict and not isinstance(items, dict):
                 if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in items):
-                    raise pickle.UnpicklingError("it makes a dictionary of something else than pairs")
+                    raise pickle.UnpicklingError("it creates a dictionary without pairs")
                 _hashable(pair[0] for pair in items)
             elif hashed:
                 _hashable(items)
@@ -223,18 +223,18 @@ def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
 
     def reconstruct(kind: Any = None, *_: Any) -> UnpickledArray:
         if kind is not array_class:
-            raise pickle.UnpicklingError("it holds an array of an unknown kind")
+            raise pickle.UnpicklingError("it contains an array of an unknown kind")
         return UnpickledArray()
 
     def byte_array(content: Any = b"") -> bytearray:
         if not isinstance(content, bytes | bytearray):
-            raise pickle.UnpicklingError("it makes a bytearray of something else than bytes")
+            raise pickle.UnpicklingError("it creates a bytearray without bytes")
         space.take(len(content))
         return bytearray(content)
 
     def number(real: Any = 0, imaginary: Any = 0) -> complex:
         if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
-            raise pickle.UnpicklingError("it makes a complex number of something else than numbers")
+            raise pickle.UnpicklingError("it creates a complex number without numbers")
         return complex(real, imaginary)
 
     dictionary = container(dict, hashed=True)
@@ -258,7 +258,7 @@ def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
 
 
 DEEPEST = 100
-"""How deep containers may lie in each other."""
+"""Maximum nesting depth of containers."""
 LEAVES = (*SCALARS, np.ndarray, bytearray, set, frozenset)
 BROKEN = (
     pickle.UnpicklingError,
@@ -276,17 +276,17 @@ BROKEN = (
     TypeError,
     ValueError,
 )
-"""What a damaged or hostile file makes Python's own readers raise."""
+"""Exceptions of Python's readers for damaged or malicious files."""
 
 
 def read_pickle(path: Path) -> Any:
-    """The content of a .pkl file, or an error where it holds anything but plain data."""
+    """Read a .pkl file. Raise SourceError if it contains anything but plain data."""
     data = read_bytes(path)
     return _load(data, path, Space(len(data)))
 
 
 def read_torch(path: Path) -> Any:
-    """The content of a .pt file with its tensors as arrays; PyTorch is not needed."""
+    """Read a .pt file with its tensors as arrays, without PyTorch."""
     data = read_bytes(path)
     space = Space(len(data))
     try:
@@ -309,7 +309,7 @@ def read_torch(path: Path) -> Any:
 
 @dataclass
 class _Plain:
-    """Puts arrays in place of what stands in for them; what is shared is gone through once."""
+    """Replaces stand-ins by arrays. Shared objects are processed once."""
 
     _done: dict[int, Any] = field(default_factory=dict)
 
@@ -317,7 +317,7 @@ class _Plain:
         if isinstance(value, LEAVES):
             return value
         if depth > DEEPEST:
-            raise pickle.UnpicklingError(f"containers lie more than {DEEPEST} deep in each other")
+            raise pickle.UnpicklingError(f"containers are nested more than {DEEPEST} deep")
         if isinstance(value, UnpickledArray):
             return value.value
         if id(value) in self._done:
@@ -327,7 +327,7 @@ class _Plain:
         elif isinstance(value, list | tuple):
             found = type(value)([self.of(item, depth + 1) for item in value])
         else:
-            raise pickle.UnpicklingError("it holds something that is not plain data")
+            raise pickle.UnpicklingError("it contains something that is not plain data")
         self._done[id(value)] = found
         return found
 

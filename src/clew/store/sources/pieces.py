@@ -1,4 +1,4 @@
-"""A table as a file holds it → a piece of the base: roles assigned, keys checked, attributes typed by their content."""
+"""Convert a table of a file to a piece of the base: assign roles, check keys, infer attribute types."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _PLAIN_STEMS = {"graph", "kb", "table", ""}
 
 @dataclass(frozen=True, eq=False)
 class RawTable(Piece):
-    """Rows as they stand in a file; `typed` is false where every value is text that may mean a number."""
+    """Rows of a file. `typed` is false if every value is text that may be a number."""
 
     typed: bool = True
     name: str = ""
-    """Name of the table, if the file holds several."""
+    """Name of the table, if the file contains several."""
 
 
 def unclear(raw: RawTable) -> SourceError:
-    """How to say what a table holds whose columns do not tell."""
+    """Return the error for a table whose columns cannot be recognised."""
     return SourceError(
-        "no column that looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
-        f"target …); {_columns(raw.table.column_names)}. Name them: --map key=COLUMN for nodes, --map head=COLUMN "
+        "no column looks like a node key (id, key, identifier …) and no pair like head and tail (source and "
+        f"target …). {_columns(raw.table.column_names)}. Add --map key=COLUMN for nodes, --map head=COLUMN "
         "--map tail=COLUMN for edges, or give the file with --nodes, --edges or --triples",
         file=raw.file,
     )
 
 
 def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) -> Piece:
-    """A node table with the columns key, type, name, aliases, text as far as they are there, then attributes.
+    """Convert a node table to the columns key, type, name, aliases and text, if present, and attributes.
 
-    Where no column tells the type, the file's name does, unless the table is `partial` and only changes nodes: the
-    nodes of actors.csv are of type actors.
+    Without a column for the type, the file's name is the type: nodes of actors.csv have the type actors. This does not
+    apply to a `partial` table, which only changes nodes.
     """
     roles = node_roles(raw.table.column_names, options.columns)
     if "key" not in roles:
@@ -75,7 +75,7 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
 
 
 def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
-    """An edge table with the columns head, relation, tail, then attributes."""
+    """Convert an edge table to the columns head, relation, tail and attributes."""
     roles = edge_roles(raw.table.column_names, options.columns)
     for role, known in (("head", "head, source, from, subject"), ("tail", "tail, target, to, object")):
         if role not in roles:
@@ -101,23 +101,23 @@ def _holds_words(raw: RawTable, name: str) -> bool:
 
 
 def _groups(raw: RawTable, options: SourceOptions) -> dict[str, pa.ChunkedArray]:
-    """Who may see each row, where the user has said which column tells."""
+    """Return the groups of each row, if the user has given their column."""
     column = options.columns.get("groups")
     return {GROUPS: as_lists(raw.table[column])} if column in raw.table.column_names else {}
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds text."""
+    """Return whether a column of this type contains text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds lists."""
+    """Return whether a column of this type contains lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = "") -> pa.ChunkedArray:
-    """A column of lists of text, from lists, from JSON lists in text, or from text with `|` or `;` between items."""
+    """Convert a column to lists of text, from lists, from JSON lists, or from text with `|` or `;` between items."""
     if is_list(column.type):
         return pc.cast(column, pa.list_(pa.string()))
     texts = missing_to_null(as_text(column), pa.array([""])).cast(pa.string())
@@ -143,7 +143,7 @@ def _piece(
         if name not in used:
             attribute = name.strip() or "unnamed"
             while attribute in columns or attribute in reserved:
-                attribute += "_"  # a second column called like a role keeps its values under its own name
+                attribute += "_"  # a second column named like a role keeps its name
             columns[attribute] = _attribute(raw.table[name], raw.typed)
     return Piece(pa.table(columns), raw.file, raw.first_line, raw.lines)
 
@@ -153,7 +153,7 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
     if pa.types.is_integer(column.type):
         keys = column
     elif pa.types.is_floating(column.type) and _are_whole(column):
-        keys = pc.cast(column, pa.int64())  # what a data frame makes of integers beside a gap
+        keys = pc.cast(column, pa.int64())  # data frames convert integers with gaps to floats
     else:
         keys = _words(column)
         if not raw.typed:
@@ -163,7 +163,7 @@ def _keys(raw: RawTable, name: str, role: str) -> pa.ChunkedArray:
 
 
 def _are_whole(numbers: pa.ChunkedArray) -> bool:
-    """Whether all are integers that a float holds exactly."""
+    """Return whether all numbers are integers that a float represents exactly."""
     whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less_equal(pc.abs(numbers), float(2**53)))
     return bool(pc.all(whole).as_py())
 
@@ -171,7 +171,7 @@ def _are_whole(numbers: pa.ChunkedArray) -> bool:
 def _check_present(raw: RawTable, column: pa.ChunkedArray, name: str, role: str) -> None:
     if pa.types.is_dictionary(column.type):
         if not {None, ""} & set(pc.unique(column).to_pylist()):
-            return  # told by the few entries, without a look at the many rows
+            return  # check the few dictionary entries, not the many rows
         column = column.cast(column.type.value_type)
     empty = pc.fill_null(pc.equal(column, ""), True) if is_text(column.type) else pc.is_null(column)
     row = pc.index(empty, True).as_py()
@@ -192,7 +192,7 @@ def _attribute(column: pa.ChunkedArray, typed: bool) -> pa.ChunkedArray:
 
 
 def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text without outer spaces; of a dictionary only the entries are changed."""
+    """Strip spaces from text. Of a dictionary, only the entries are changed."""
     if not pa.types.is_dictionary(column.type) or not is_text(column.type.value_type):
         return pc.utf8_trim_whitespace(as_text(column))
     trimmed = [
@@ -203,7 +203,7 @@ def _words(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Any column as text: the items of lists one a line, nested values as JSON."""
+    """Convert any column to text: lists with one item per line, nested values as JSON."""
     kind = column.type
     if is_text(kind):
         return column
@@ -240,7 +240,7 @@ def _json_list(text: str | None) -> list[str] | None:
 
 
 def is_plainly(kind: Kind, path: Path) -> bool:
-    """Whether a file is called just nodes, or edges, or the like, perhaps with a number."""
+    """Return whether a file is just called nodes, edges or similar, optionally with a number."""
     return _bare_stem(path) in _PLAIN_FILES[kind]
 
 
@@ -249,7 +249,7 @@ def _bare_stem(path: Path) -> str:
 
 
 def _telling_stem(file: str, kind: Kind) -> str:
-    """The file's name without suffixes, or nothing where it only says that these are nodes or edges."""
+    """Return the file name without suffixes, or "" if it only means nodes or edges."""
     return "" if _bare_stem(Path(file)) in _PLAIN_FILES[kind] | _PLAIN_STEMS else stem_of(Path(file))
 
 
@@ -265,7 +265,7 @@ _MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
-"""Numbers with commas between thousands, or with the sign of minus that is printed."""
+"""Numbers with thousands separators, or with a typographic minus sign."""
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
@@ -277,7 +277,7 @@ _SAMPLE = 256
 
 
 def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa.ChunkedArray:
-    """A text column with its narrowest type; empty becomes missing. Codes such as 007 stay text."""
+    """Convert a text column to its narrowest type. Empty values become missing. Codes such as 007 stay text."""
     cleaned = missing_to_null(column, pa.array([""]))
     values = missing_to_null(cleaned, pa.array(_MISSING))
     if values.null_count == len(values):
@@ -296,14 +296,14 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
 
 
 def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The column as dates, where one way of writing them fits all and no other does: 3/4/2021 may be March or April."""
+    """Convert the column to dates if exactly one format fits all values: 3/4/2021 may be March or April."""
     if not _all_match(values, _WITH_YEAR):
         return None
     read = [pc.strptime(values, format=way, unit="s", error_is_null=True) for way in _WRITTEN]
     fitting = [pc.cast(dates, pa.date32()) for dates in read if dates.null_count == values.null_count]
     if len(fitting) != 1:
         return None
-    early = pc.fill_null(pc.less(pc.day(fitting[0]), 4), False)  # where the 31st of June comes out
+    early = pc.fill_null(pc.less(pc.day(fitting[0]), 4), False)  # days to which June 31 would overflow
     for text, date in zip(values.filter(early).to_pylist(), fitting[0].filter(early).to_pylist(), strict=True):
         if date.day not in map(int, re.findall("[0-9]+", text)):
             return None
@@ -311,7 +311,7 @@ def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def integers_where_canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Text keys as integers where every one is written as an integer is, so that nothing is lost."""
+    """Convert text keys to integers if all are canonical integers, so that no information is lost."""
     if not len(column) or not _all_match(column.slice(0, _SAMPLE), _INTEGER):
         return column
     try:
@@ -322,7 +322,7 @@ def integers_where_canonical(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def missing_to_null(column: pa.ChunkedArray, missing: pa.Array) -> pa.ChunkedArray:
-    """The column with every value of `missing` as null."""
+    """Replace every value of `missing` by null."""
     absent = pc.is_in(column, value_set=missing.cast(column.type))
     if not pc.any(absent).as_py():
         return column
@@ -344,5 +344,5 @@ def _cast(values: pa.ChunkedArray, name: str, otherwise: pa.ChunkedArray) -> pa.
     try:
         written = pc.utf8_lower(values) if name == "boolean" else values
         return pc.cast(pc.utf8_rtrim(values, "Z") if name == "time" else written, types[name])
-    except pa.ArrowInvalid:  # a thirteenth month: written like a date, and none
+    except pa.ArrowInvalid:  # written like a date, but with a thirteenth month
         return otherwise

@@ -1,6 +1,6 @@
-"""Profile every column of some tables, and decide by it on keys, names, references, lists and categories.
+"""Profile every column of some tables to detect keys, names, references, lists and categories.
 
-These decisions are made here and nowhere else, for files, databases and Python objects alike.
+This module makes these decisions for files, databases and Python objects.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
 Content = Mapping[str, pa.ChunkedArray]
 
 MAX_NAME_CHARS = 80
-"""Length of a name or a category, in characters. Longer texts describe."""
+"""Maximum length of a name or a category, in characters. Longer texts are descriptions."""
 MAX_ITEM_CHARS = 40
-"""Length of an item of a list in one cell, in characters."""
+"""Maximum length of a list item in a cell, in characters."""
 MAX_REPEATED = 0.9
-"""A column is a category up to this number of distinct texts per filled cell."""
+"""Maximum number of distinct texts per filled cell of a category."""
 MIN_FILLED = 0.5
-"""Share of rows that must have a name."""
+"""Minimum share of rows with a name."""
 MIN_DISTINCT_TITLE, MIN_DISTINCT_NAME = 0.5, 0.95
-"""Distinct texts per filled cell of a column that names rows: with a header that says so, and without."""
+"""Minimum number of distinct texts per filled cell of a column of names: with a matching header, and without."""
 MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
-"""Share of distinct values found in another table: with a header that speaks of it, and without."""
+"""Minimum share of distinct values found in another table: with a header that names the table, and without."""
 MIN_SPLIT = 0.05
-"""Share of filled cells that hold the separator of a list."""
+"""Minimum share of filled cells with the separator of a list."""
 MAX_TARGETS = 20
-"""Number of columns of a table that others may refer to, so that the cost does not grow with the square of columns."""
+"""Maximum number of columns of a table to which others may refer, so that the cost is not quadratic."""
 MAX_PANEL_COLUMNS = 3
 MAX_LISTED_VALUES = 50
-"""Categories with more values than this are not listed in the summary."""
+"""Maximum number of values of a category that is listed in the summary."""
 _SAMPLE = 2000
 _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
@@ -58,7 +58,7 @@ _NOT_A_NAME = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class ColumnProfile:
-    """Statistics of one column. Those of a list count its items."""
+    """Statistics of one column. For lists, they count items."""
 
     name: str
     kind: str
@@ -71,7 +71,7 @@ class ColumnProfile:
     items: int
     """Number of values: cells, or items of lists."""
     separator: str | None = None
-    """Separator of the items, if lists are written as text."""
+    """Separator of the items if lists are written as text."""
 
     @property
     def distinct(self) -> int:
@@ -85,7 +85,7 @@ class ColumnProfile:
 
     @property
     def is_unique(self) -> bool:
-        """Whether every row has a value and no two rows share one."""
+        """Whether every row has a value and all values are different."""
         return self.kind != "list" and self.rows == self.distinct > 0
 
     @cached_property
@@ -100,7 +100,7 @@ class ColumnProfile:
 
     @property
     def is_category(self) -> bool:
-        """Whether the values are short texts, some of which come again."""
+        """Whether the values are short texts with repetitions."""
         is_worded = self.kind in ("text", "list") and 0 < self.longest <= MAX_NAME_CHARS
         return is_worded and self.distinct <= MAX_REPEATED * self.items
 
@@ -112,13 +112,13 @@ class ColumnProfile:
 
     @cached_property
     def could_name(self) -> bool:
-        """Whether the values are short texts with letters that hardly repeat, and not addresses, days or sentences."""
+        """Whether the values are short, mostly different texts with letters, and not addresses, dates or sentences."""
         if not self.sample or self.longest > MAX_NAME_CHARS or not self.tells(MIN_DISTINCT_NAME):
             return False
         return all(any(map(str.isalpha, text)) for text in self.sample) and not self._mostly(_NOT_A_NAME)
 
     def tells(self, least: float) -> bool:
-        """Whether most rows have a text, and the share `least` of these texts is distinct."""
+        """Return whether most rows have a text, and at least the share `least` of these texts is distinct."""
         is_filled = self.kind == "text" and self.filled > MIN_FILLED * self.rows
         return is_filled and self.distinct >= least * self.filled
 
@@ -128,24 +128,24 @@ class ColumnProfile:
 
 @dataclass(frozen=True, eq=False)
 class TableProfile:
-    """The columns of a table, and what follows from them."""
+    """The columns of a table, and conclusions from them."""
 
     table: SqlTable
     """Its key and its foreign keys."""
     columns: Mapping[str, ColumnProfile]
     rows: int
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Column of a reference → share of its distinct values that the other table has."""
+    """Share of distinct values found in the other table, by reference column."""
     named_by: tuple[str, ...] = ()
-    """Columns that name a row. Empty if rows are called by their keys or numbers."""
+    """Columns that name a row. Empty if rows are named by keys or numbers."""
     is_between: bool = False
-    """Whether rows connect other rows and are called after these."""
+    """Whether rows connect other rows and are named after them."""
     is_panel: bool = False
-    """Whether several columns name a row of which each combination comes about once: a country and a year."""
+    """Whether several columns name a row, with about one row per combination, such as a country and a year."""
 
     @property
     def type(self) -> str:
-        """The type of a row: `category` of `categories`, or the header of the names if the table's name has no word."""
+        """Type of a row: `category` for `categories`, or the header of the names if the table's name has no word."""
         if _WORD.search(self.table.name):
             return singular(self.table.name)
         named = [name for name in self.named_by if plain(name) not in (*NAMES["full"], *NAMES["title"])]
@@ -153,7 +153,7 @@ class TableProfile:
 
     @cached_property
     def targets(self) -> list[ColumnProfile]:
-        """Columns that others may refer to: the key, the first column, names and codes, if they tell rows apart."""
+        """Columns to which others may refer: the key, the first column, names and codes, if they are unique."""
         handles = {*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name)), *self.table.key}
         fitting = [
             one
@@ -161,7 +161,7 @@ class TableProfile:
             if one.is_unique
             and (one.kind == "text" or (one.kind == "integer" and (name,) == self.table.key))
             and (name in handles or one.is_code)
-            and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # most likely a reference itself
+            and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # probably a reference itself
         ]
         return fitting[:MAX_TARGETS]
 
@@ -187,7 +187,7 @@ class TableProfile:
 
 
 def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
-    """Count the values of a column, and find the separator of lists that are written as text."""
+    """Count the values of a column, and detect the separator of lists written as text."""
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         column = pa.chunked_array([pa.nulls(len(column), _TEXT)])
     kind = kind_of(column.type)
@@ -202,10 +202,10 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
 
 
 def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
-    """Find the separator that cuts cells into short items that come again.
+    """Find the separator that splits cells into short repeated items.
 
-    Commas stand in names and places as well ("Portland, Oregon"): items must come alone or at both ends of cells,
-    unless they are words without a blank after the comma, and some cells hold one of them.
+    Commas also occur in names and places ("Portland, Oregon"). So items must occur alone or at both ends of cells,
+    unless they are words without a blank after the comma, and some cells have only one item.
     """
     for separator in _SEPARATORS:
         is_cut = pc.match_substring(column.values, separator)
@@ -226,7 +226,7 @@ def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
 
 
 def split_lists(columns: Content) -> dict[str, pa.ChunkedArray]:
-    """Cut the cells of those text columns that hold lists."""
+    """Split the cells of text columns that contain lists."""
     found = dict(columns)
     for name, column in columns.items():
         if is_text(column.type) and (separator := profile_column(name, column).separator):
@@ -240,10 +240,10 @@ def profile_tables(
     name: str | None = None,
     hidden: str | None = None,
 ) -> dict[str, TableProfile]:
-    """Profile tables that lie together.
+    """Profile related tables.
 
-    `declared` holds what a database says about them. `name` is the column that the user chose for names, `hidden` a
-    column that says nothing about the rows.
+    `declared` is the metadata of a database. `name` is the column that the user chose for names, and `hidden` a column
+    to ignore.
     """
     profiles = {}
     for table, content in contents.items():
@@ -258,15 +258,15 @@ def profile_tables(
 
 
 def nouns_of(table: str) -> set[str]:
-    """Return what one row of a table may be called: `people_category` of `people_categories` among others."""
+    """Return possible names of one row of a table, such as `people_category` for `people_categories`."""
     whole = plain(table)
     return {whole, singular(whole), whole.removesuffix("es")}
 
 
 def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[str, Content]) -> tuple[str, ...]:
-    """Return the column that is called like the key of this table and tells its rows apart.
+    """Return the unique column that is named like the key of this table.
 
-    The first column may as well be called like any key (`playerID`), unless it is called after another table.
+    The first column may have the name of any key (`playerID`), unless it is named after another table.
     """
     of_others = {f"{one}{end}" for other in tables if other != table for one in nouns_of(other) for end in KEY_ENDINGS}
     called = GENERAL_KEYS | {f"{one}{ending}" for one in nouns_of(table) for ending in KEY_ENDINGS}
@@ -279,7 +279,7 @@ def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[s
 def _with_references(
     profile: TableProfile, profiles: Mapping[str, TableProfile], contents: Mapping[str, Content], least: float
 ) -> TableProfile:
-    """Add the foreign keys: those declared, and those that names and values show."""
+    """Add foreign keys: declared keys, and keys inferred from names and values."""
     table = profile.table
     found: list[ForeignKey] = []
     for key in table.foreign:
@@ -305,10 +305,10 @@ def _reference(
     contents: Mapping[str, Content],
     least: float,
 ) -> tuple[float, ForeignKey] | None:
-    """Find the one table whose rows a column names, by a key or by another column that tells the rows apart.
+    """Find the only table to whose rows a column refers, by key or by another unique column.
 
-    Numbers fit every table that counts its rows: the header must speak of the table. Texts must nearly all be there if
-    it does not. A column that tells the rows of its own table apart is their key or name once more.
+    Numbers match every table with numbered rows, so the header must name the table. Otherwise nearly all texts must
+    match. A unique column of its own table is another key or name.
     """
     if (column.name,) == profile.table.key or column.kind not in ("text", "integer", "list") or not column.distinct:
         return None
@@ -336,7 +336,7 @@ def _reference(
 
 
 def _repeats(content: Content, column: str, key: str) -> bool:
-    """Return whether most rows have their own key in a column: another spelling of the key."""
+    """Return whether most rows contain their own key in a column, which is then another form of the key."""
     if is_list(content[column].type):
         return False
     same = pc.equal(as_text(content[column]).cast(_TEXT), as_text(content[key]).cast(_TEXT))
@@ -356,9 +356,9 @@ def _has_letters(column: ColumnProfile) -> bool:
 
 
 def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
-    """Return how much of a header is the name of a table or of its column: `birth_place_id` of places.
+    """Return the length of the part of a header that names a table or its column: `birth_place_id` of places.
 
-    In the table itself the header must say more: `parent_category_id` of categories.
+    In the table itself the header must contain more: `parent_category_id` of categories.
     """
     names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "_id")}
     names |= {plain(target)} - GENERAL_KEYS - {"name", "title", "label", ""}
@@ -367,9 +367,9 @@ def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
 
 
 def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], content: Content) -> TableProfile:
-    """Choose the key of a table that declares none: the column that others refer to, or a first column of codes.
+    """Choose the key of a table without a declared key: the column that others refer to, or a first column of codes.
 
-    Two references that tell the rows apart are noted as unique.
+    Record two references that are unique together.
     """
     table = profile.table
     foreign = [key for other in profiles.values() for key in other.table.foreign if key.table == table.name]
@@ -385,7 +385,7 @@ def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], conte
 
 
 def tell_apart(columns: Sequence[pa.ChunkedArray]) -> bool:
-    """Return whether no two rows have the same values in all the columns, and none lacks one."""
+    """Return whether no two rows have the same values in all columns, and no value is missing."""
     if any(cells.null_count or pa.types.is_nested(cells.type) for cells in columns):
         return False
     table = pa.table(list(columns), names=[str(index) for index in range(len(columns))])
@@ -395,7 +395,7 @@ def tell_apart(columns: Sequence[pa.ChunkedArray]) -> bool:
 def _with_names(
     profile: TableProfile, profiles: Mapping[str, TableProfile], content: Content, said: str | None
 ) -> TableProfile:
-    """Choose the columns that name the rows; rows without any that connect others are called after those."""
+    """Choose the columns that name the rows. Rows without names that connect others are named after them."""
     table = profile.table
     described = {name for name in profile.columns if plain(name) in DESCRIPTIONS}
     free = {name: one for name, one in profile.columns.items() if name not in profile.references | described}
@@ -413,7 +413,7 @@ def _with_names(
 
 
 def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) -> tuple[str, ...]:
-    """Return the column of names: by its header, first and last name, or the first of short texts that differ."""
+    """Return the column of names: by header, first and last name, or the first column of short distinct texts."""
     by_plain = {plain(name): name for name in reversed(list(columns))}
 
     def first(headers: Sequence[str], least: float) -> tuple[str, ...]:
@@ -433,7 +433,7 @@ def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) 
 
 
 def _panel(profile: TableProfile, content: Content) -> tuple[str, ...]:
-    """Return the few columns of which each combination comes about once: a country and a year."""
+    """Return the few columns with about one row per combination, such as a country and a year."""
     fitting = [
         name
         for name, one in profile.columns.items()

@@ -1,4 +1,4 @@
-"""RDF: labels become names, comments become texts, literals become attributes, everything else becomes edges."""
+"""RDF reader: labels become names, comments texts, literals attributes, and all other triples edges."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES = (
     *(_SKOS + "prefLabel", _RDFS + "label", *(base + "name" for base in _SCHEMA), "http://xmlns.com/foaf/0.1/name"),
     *(base + "title" for base in _TITLES),
 )
-"""Best first; all others that are given become aliases."""
+"""Predicates of names, best first. Further names become aliases."""
 ALIASES = (
     *(_SKOS + "altLabel", _SKOS + "hiddenLabel", *(base + "alternateName" for base in _SCHEMA)),
     *(_OBO + f"has{kind}Synonym" for kind in ("Exact", "Related", "Narrow", "Broad")),
@@ -45,22 +45,22 @@ TEXTS = (
     *(base + "description" for base in (*_TITLES, *_SCHEMA)),
 )
 PLAIN_TYPES = frozenset({_OWL + "NamedIndividual", _OWL + "Thing", _RDFS + "Resource"})
-"""Types that say nothing; another one is preferred."""
+"""Generic types, used only if there is no other type."""
 _CLASSES = frozenset({_OWL + "Class", _RDFS + "Class"})
 _VOCABULARIES = (_RDF, _RDFS, _OWL, "http://www.w3.org/ns/shacl#", "http://www.w3.org/2003/11/swrl#")
-"""Namespaces of what describes a vocabulary: properties, restrictions, lists, shapes, rules."""
+"""Namespaces that describe vocabularies: properties, restrictions, lists, shapes, rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A literal: its characters, its language tag (empty where there is none) and its datatype."""
+    """A literal: its text, its language tag (may be empty) and its datatype."""
 
     value: str
     language: str
     datatype: str
 
     def parsed(self) -> object:
-        """The value its datatype promises; the characters where it does not keep the promise."""
+        """Parse the value by its datatype. Return the text if it is invalid."""
         parse = _PARSERS.get(self.datatype.removeprefix(_XSD)) if self.datatype.startswith(_XSD) else None
         if parse is None:
             return self.value
@@ -71,14 +71,14 @@ class Text:
 
 
 def in_language(texts: Iterable[Text], language: str) -> list[Text]:
-    """Those in the language or its variants; otherwise those without a language; otherwise all."""
+    """Return the texts in the language or its variants, or else texts without a language, or else all texts."""
     every = list(texts)
     wanted = [text for text in every if text.language == language or text.language.startswith(language + "-")]
     return wanted or [text for text in every if not text.language] or every
 
 
 def local_name(iri: str) -> str:
-    """The last part of an IRI, readable: `…/Barack_Obama` → `Barack Obama`."""
+    """Return the last part of an IRI in readable form: `…/Barack_Obama` → `Barack Obama`."""
     tail = iri.rstrip("/#")
     for separator in "#/:":
         tail = tail.rpartition(separator)[2] or tail
@@ -86,7 +86,7 @@ def local_name(iri: str) -> str:
 
 
 def short_names(iris: Iterable[str], labels: Mapping[str, str], prefixes: Mapping[str, str]) -> dict[str, str]:
-    """A distinct short name for each IRI: its label, its last part, with its prefix, or itself."""
+    """Return a distinct short name for each IRI: its label, its last part, with prefix, or the IRI."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for iri in sorted(iris):
@@ -137,12 +137,12 @@ FORMATS = {
     ".owl": "RDF_XML",
     ".jsonld": "JSON_LD",
 }
-"""Suffix → format in pyoxigraph's words."""
+"""Format name in pyoxigraph, by suffix."""
 
 
 @dataclass
 class _Resource:
-    """What the triples say about one subject, by predicate."""
+    """The triples of one subject, by predicate."""
 
     types: list[str] = field(default_factory=list)
     literals: dict[str, list[Text]] = field(default_factory=dict)
@@ -150,7 +150,7 @@ class _Resource:
 
 @dataclass
 class RdfGraph:
-    """The triples of one or more files, sorted into resources and edges."""
+    """The triples of one or more files, as resources and edges."""
 
     language: str = "en"
     names: tuple[str, ...] = NAMES
@@ -161,7 +161,7 @@ class RdfGraph:
     files: list[str] = field(default_factory=list)
 
     def read(self, path: Path, options: SourceOptions) -> None:
-        """Add the triples of a file; blank nodes are numbered, so that reading twice gives the same keys."""
+        """Add the triples of a file. Blank nodes are numbered, so that keys are reproducible."""
         with needing("sparql", "pyoxigraph"):
             import pyoxigraph as ox
         data = read_utf8(path, options.encoding)
@@ -202,14 +202,14 @@ class RdfGraph:
             raise SourceError("no triples in this file", file=path)
 
     def resource(self, key: str) -> _Resource:
-        """What is known of a subject so far, ready to be added to."""
+        """Return the entry of a subject, and create it if needed."""
         return self.resources.setdefault(key, _Resource())
 
     def pieces(self, *, partial: bool = False, include: Sequence[str] = ()) -> tuple[Piece, Piece, list[str]]:
-        """Nodes, edges and notes; an edge `type` leads to each class that the sources describe as well.
+        """Return nodes, edges and notes. Edges `type` connect nodes to classes described in the sources.
 
-        Where they are `partial`, changes to a base, no name is made up from an IRI. What only describes the vocabulary
-        is left out, unless there is nothing else or `include` names its type.
+        For `partial` changes to a base, names are not derived from IRIs. Nodes that only describe the vocabulary are
+        skipped, unless there are no other nodes or `include` names their type.
         """
         labels = self.labels
         file = ", ".join(self.files)
@@ -235,7 +235,7 @@ class RdfGraph:
         return Piece(self._nodes(list(keys), labels, partial), file), Piece(table, file), notes
 
     def _axioms(self, edges: Sequence[Edge], include: Sequence[str]) -> set[str]:
-        """Return the nodes that describe the vocabulary: by their types, or blank and reached by its predicates."""
+        """Return the nodes that describe the vocabulary, by type, or blank nodes reached by its predicates."""
         reached: dict[str, list[tuple[str, str]]] = {}
         for head, relation, tail in edges:
             if tail.startswith("_:"):
@@ -271,12 +271,12 @@ class RdfGraph:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The best name of every resource that has one."""
+        """The best name of every resource with a name."""
         named = ((key, self._texts(resource, self.names)) for key, resource in self.resources.items())
         return {key: names[0] for key, names in named if names and names[0]}
 
     def attributes(self, resources: Iterable[_Resource], labels: Mapping[str, str]) -> dict[str, str]:
-        """Predicate → the name of the attribute that its literals become."""
+        """Return the attribute names of predicates with literals."""
         told = {predicate for resource in resources for predicate in resource.literals}
         names = short_names(told - {*self.names, *ALIASES, *self.texts}, labels, self.prefixes)
         return {predicate: name + "_" if name in NODE_COLUMNS else name for predicate, name in names.items()}
@@ -285,10 +285,10 @@ class RdfGraph:
         if key not in self.resources:
             return []
         names = self._texts(self.resources[key], self.names)
-        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # statements have no order
+        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # triples have no order
 
     def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
-        """The literals of several predicates in the language of the reader, in the order of the predicates."""
+        """Return the literals of several predicates in the user's language, in the order of the predicates."""
         found = [text for predicate in predicates for text in resource.literals.get(predicate, ())]
         return list(dict.fromkeys(text.value for text in in_language(found, self.language)))
 
@@ -301,7 +301,7 @@ class RdfGraph:
 
     @cached_property
     def class_types(self) -> set[str]:
-        """The ways of saying that something is a class which the sources use."""
+        """The class types that the sources use."""
         return {kind for resource in self.resources.values() for kind in resource.types} & _CLASSES
 
     def _value(self, texts: list[Text] | None) -> object:
@@ -312,7 +312,7 @@ class RdfGraph:
 
 
 def _is_own(iri: str) -> bool:
-    """Return whether an IRI belongs to the languages that vocabularies are written in."""
+    """Return whether an IRI belongs to a vocabulary language."""
     return iri.startswith(_VOCABULARIES)
 
 
@@ -321,14 +321,14 @@ def _name(key: str) -> str:
 
 
 MOST_FOLD = 10
-"""How many times the size of its file what its entities stand for may have; namespaces come to about one."""
+"""Maximum expansion of entities, as a multiple of the file size. Namespaces need about 1."""
 SMALL = 10_000_000
 _DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)\s+(?:\"([^\"]*)\"|'([^']*)')")
 _USED = re.compile(rb"&([^\s;#&<]{1,200});")
 
 
 def refuse_entity_bomb(data: bytes, file: Path) -> None:
-    """Refuse XML whose entities would be written out to many times its size."""
+    """Raise SourceError for XML whose entities expand to many times its size."""
     declared = {name: double or single for name, double, single in _DECLARED.findall(data)}
     if not declared:
         return
@@ -344,7 +344,7 @@ def refuse_entity_bomb(data: bytes, file: Path) -> None:
     except RecursionError:
         total = most + 1
     if total > most:
-        raise SourceError("its entities stand for many times its size: write them out, or leave them out", file=file)
+        raise SourceError("its entities expand to many times its size: expand or remove them", file=file)
 
 
 _SCHEMA_ORG = re.compile(r"https?://(www\.)?schema\.org(/.*)?")
@@ -352,7 +352,10 @@ _VOCABULARY = {"@vocab": "https://schema.org/"}
 
 
 def with_local_contexts(data: bytes, file: Path) -> bytes:
-    """The same JSON-LD with no context that would have to be fetched: schema.org is known, others have to be there."""
+    """Replace contexts of JSON-LD that would have to be downloaded.
+
+    schema.org is built in, others must be in the file.
+    """
     try:
         document = json.loads(data)
     except json.JSONDecodeError as broken:
@@ -376,7 +379,7 @@ def _context(context: Any, file: Path) -> Any:
     if _SCHEMA_ORG.fullmatch(context):
         return _VOCABULARY
     raise SourceError(
-        f"the context {context!r} would have to be fetched, and nothing is: put what it holds in place of its address",
+        f"the context {context!r} would have to be downloaded: replace its address by its content",
         file=file,
     )
 
@@ -389,9 +392,9 @@ Edge = tuple[str, str, str]
 
 
 def unfolded(edges: Sequence[Edge]) -> tuple[list[Edge], set[str]]:
-    """The edges with restrictions between two named things as one edge each, and the blank nodes that fall away.
+    """Convert restrictions between two named things to one edge each. Also return the removed blank nodes.
 
-    OWL says so that things of a class are related to things of another:
+    OWL expresses that things of two classes are related as follows:
     A rdfs:subClassOf [ owl:onProperty P ; owl:someValuesFrom B ]     becomes     A —P→ B
     """
     properties = {head: tail for head, relation, tail in edges if relation == _ON and head.startswith("_:")}
@@ -399,7 +402,7 @@ def unfolded(edges: Sequence[Edge]) -> tuple[list[Edge], set[str]]:
     plain = {blank for blank, target in targets.items() if not target.startswith("_:")}
     held = {tail for _, relation, tail in edges if relation in _HOLDS and tail in plain}
     others = {tail for _, relation, tail in edges if relation not in _HOLDS} & held
-    gone = held - others  # one that something else leads to, such as an intersection, stays as it is
+    gone = held - others  # keep nodes with other incoming edges, such as an intersection
     found = []
     for head, relation, tail in edges:
         if head in gone:

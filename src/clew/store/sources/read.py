@@ -1,4 +1,4 @@
-"""Any sources → tables: each file is recognised by its suffix, its columns or its records."""
+"""Read any sources as tables. Each file is recognised by its suffix, its columns or its records."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from clew.store.sources.wikidata import is_wikidata, read_wikidata
 
 Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
-"""Suffixes of separated text."""
+"""Suffixes of delimited text."""
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
 _READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
@@ -43,16 +43,16 @@ DOCUMENTS = """
 .pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .epub, .html, .htm, .xhtml, .md, .markdown, .rst, .txt, .text, .man, .csv,
 .tsv, .json, .eml, .mbox and other files of plain text
 """.strip().replace("\n", " ")
-"""Which folders `clew.documents` reads, which lies above."""
+"""Formats that `clew.documents` reads, for messages."""
 
 
 TOO_MUCH = (RecursionError, MemoryError, pa.ArrowException)
-"""What readers raise on tables that are nested too deeply, too large, or of types that no base can hold."""
+"""Exceptions for tables that are nested too deeply, too large, or of unsupported types."""
 
 
 @contextmanager
 def readable(file: str | Path) -> Iterator[None]:
-    """What no table can be made of is said with its file."""
+    """Turn exceptions of table readers into SourceError with the file."""
     try:
         yield
     except TOO_MUCH as failure:
@@ -62,14 +62,14 @@ def readable(file: str | Path) -> Iterator[None]:
 
 @dataclass
 class _Found:
-    """What has been read so far."""
+    """Data read so far."""
 
     rdf: RdfGraph
     partial: bool
     nodes: list[Piece] = field(default_factory=list)
     edges: list[Piece] = field(default_factory=list)
     things: list[RawTable] = field(default_factory=list)
-    """Tables whose rows may be nodes, or link the rows of others."""
+    """Tables whose rows may be nodes, or connect rows of other tables."""
     edge_tables: list[RawTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
@@ -88,7 +88,7 @@ class _Found:
             self.things.append(raw)
 
     def add_nodes(self, raw: RawTable, options: SourceOptions) -> None:
-        """Add a table of a graph: its key is that of the nodes, and a column may be their type."""
+        """Add a node table of a graph, with its key, and optionally a column of types."""
         roles = node_roles(raw.table.column_names, options.columns)
         if "key" not in roles and (self.partial or is_plainly("nodes", Path(raw.file))):
             raise unclear(raw)
@@ -101,7 +101,7 @@ class _Found:
         self.take(read_tables([raw], replace(options, columns=declared | dict(options.columns))))
 
     def settle(self, options: SourceOptions) -> None:
-        """Read tables as those of one database, unless edges name the rows or the user does."""
+        """Read tables as one database, unless edges or the user name the rows."""
         is_graph = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files)
         if is_graph or options.columns.keys() & {"key", "type"}:
             for raw in self.things:
@@ -112,7 +112,7 @@ class _Found:
                 self.take(read_tables(self.things, options))
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
-        """Add what a format gives whole; `columns` are those that the user may map."""
+        """Add the tables of a whole source. `columns` are the columns that the user may map."""
         self.nodes += tables.nodes
         self.edges += tables.edges
         self.notes += tables.notes
@@ -122,9 +122,9 @@ class _Found:
 
 
 def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
-    """All nodes and edges of some files, folders and databases; triples make nodes of the entities they name.
+    """Read all nodes and edges of files, folders and databases. Entities in triples become nodes.
 
-    Where they are `partial`, changes to a base, nothing is filled in that the sources do not say.
+    For `partial` changes to a base, missing values stay missing.
     """
     options = options or SourceOptions()
     databases = [str(path) for path in paths if is_url(path)]
@@ -133,7 +133,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
     said += [(Path(path), "edges") for path in options.edges]
     said += [(Path(path), "triples") for path in options.triples]
     if not said and not databases:
-        raise InputError("no sources: name files or folders to read")
+        raise InputError("no sources: give files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
     for url in databases:
         found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
@@ -173,7 +173,7 @@ def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = No
 def _of_types(
     nodes: Sequence[Piece], edges: Sequence[Piece], options: SourceOptions
 ) -> tuple[Sequence[Piece], Sequence[Piece]]:
-    """Keep the nodes of the types or namespaces that the user wants, and the edges between them."""
+    """Return the nodes of the requested types or namespaces, and the edges between them."""
     if not options.include and not options.exclude:
         return nodes, edges
     seen: set[str] = set()
@@ -192,7 +192,7 @@ def _of_types(
         kept.append(_filtered(piece, rows))
         keys = pa.concat_arrays([keys, kept[-1].table["key"].cast(pa.large_string()).combine_chunks()])
     if unknown := [one for one in options.include + options.exclude if one not in seen]:
-        raise InputError(f"{unknown[0]!r}: no node has this type or key; the types are {', '.join(sorted(seen)[:30])}")
+        raise InputError(f"{unknown[0]!r}: no node has this type or key: the types are {', '.join(sorted(seen)[:30])}")
     ends = [[pc.is_in(piece.table[end].cast(keys.type), value_set=keys) for end in ("head", "tail")] for piece in edges]
     return kept, [_filtered(piece, pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
 
@@ -204,7 +204,7 @@ def _filtered(piece: Piece, rows: pa.Array | pa.ChunkedArray) -> Piece:
 
 
 def from_database(url: str, options: SourceOptions | None = None) -> Tables:
-    """The tables of an SQL database: `sqlite:///shop.db`, or any URL that SQLAlchemy and an installed driver take."""
+    """Read an SQL database: `sqlite:///shop.db`, or any URL of SQLAlchemy with an installed driver."""
     if not is_url(url):
         raise InputError(f"{url}: expected the URL of a database, such as sqlite:///shop.db")
     return read_sources([url], options)
@@ -239,7 +239,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
         _read_delimited(path, said, options, found)
     else:
         raise SourceError(
-            f"cannot tell the format from {kind!r}; readable are {', '.join(sorted(_READABLE))}", file=path
+            f"unknown format {kind!r}: the supported formats are {', '.join(sorted(_READABLE))}", file=path
         )
 
 
@@ -254,20 +254,20 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     else:
         raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
         if not raw.table.num_rows:
-            raise SourceError("a header and no rows", file=path)
+            raise SourceError("the file has a header but no rows", file=path)
         for part in plain_tables(raw):
             found.add(part, said, options)
     found.skipped += skipped
 
 
 def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
-    """The readable files of a folder; where some are called nodes and edges, only those; a note names the others."""
+    """Return the readable files of a folder, or only files called nodes and edges, with a note about other files."""
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
     files = [path for path in listed.files if _is_readable(path)]
     if not files:
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
-        raise SourceError(f"nothing readable in this folder; readable are {readable}", file=folder)
+        raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
     plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
     if not all(plain.values()):
         return files
@@ -284,7 +284,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
-    """A mapped column that no file has is a mistake: it would silently fall back to guessing."""
+    """Raise InputError for a mapped column that no file has."""
     for role, column in options.columns.items():
         if column not in found.columns and not (role == "groups" and options.groups_optional):
-            raise InputError(f"--map {role}={column}: no source has that column; there are: {', '.join(found.columns)}")
+            raise InputError(f"--map {role}={column}: no source has it: the columns are {', '.join(found.columns)}")

@@ -1,8 +1,8 @@
-"""The tables of a database, or files that are such tables → nodes and edges.
+"""Convert the tables of a database, or files like such tables, to nodes and edges.
 
-A table is a type and a row a node. A column is an attribute, a list, or a reference to rows, which is a relation. A
-table that does nothing but link the rows of two others is a relation between them, and its other columns are
-attributes of the edges.
+A table is a type and a row a node. A column is an attribute, a list, or a reference to rows, which becomes a relation.
+A table that only connects rows of two other tables becomes a relation between them, with its other columns as edge
+attributes.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from clew.store.sources.profile import TableProfile, nouns_of, profile_tables, s
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
-"""Columns that no database has."""
+"""Column names that no database has."""
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
 _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
-"""Only keys end with these; a postal code need not lead anywhere."""
+"""Suffixes that only keys have. A postal code, for example, may refer to nothing."""
 MAX_LISTED = 12
-"""Number of columns that a note names."""
+"""Maximum number of columns in a note."""
 _TEXT = pa.large_string()
 _NAME_HEADERS = frozenset({*NAMES["full"], *NAMES["title"]})
 
 
 @dataclass(frozen=True, eq=False)
 class _Loaded:
-    """A table with its content, and the key and the name of the node that each row becomes."""
+    """A table with its content, and the key and name of the node of each row."""
 
     profile: TableProfile
     columns: Mapping[str, pa.ChunkedArray]
     source: Piece
-    """Says where each row stands."""
+    """Source position of each row."""
     keys: pa.Array
     names: pa.Array
     is_declared: bool = False
@@ -53,23 +53,26 @@ class _Loaded:
 
     @property
     def table(self) -> SqlTable:
-        """Its key and its foreign keys."""
+        """Metadata of the table with its key and foreign keys."""
         return self.profile.table
 
     def texts(self, names: Sequence[str]) -> pa.Array:
-        """The values of some columns as one text for each row, null if one of them is missing."""
+        """Join the values of some columns per row. Null if a value is missing."""
         return _joined([self.columns[name] for name in names])
 
 
 def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, list[str]]:
-    """A database by URL or file as a graph, and the names of all its columns."""
+    """Read a database by URL or file as a graph, and the names of all its columns."""
     shown = str(source).rpartition("@")[2]
     declared, contents, notes = {}, {}, []
     binary = []
     with open_database(source) as database:
         for table in database.tables():
             rows = list(database.rows(table))
-            values = {name: [_value(row[index]) for row in rows] for index, name in enumerate(table.columns)}
+            values = {
+                name: [float(row[index]) if isinstance(row[index], Decimal) else row[index] for row in rows]
+                for index, name in enumerate(table.columns)
+            }
             for name in table.truths:
                 if all(value in (0, 1, None) for value in values[name]):
                     values[name] = [None if value is None else bool(value) for value in values[name]]
@@ -84,7 +87,7 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
     if empty := [name for name, content in contents.items() if not any(map(len, content.values()))]:
         notes.append(f"Tables of {shown} without rows: {', '.join(empty)}.")
     if len(empty) == len(contents):
-        raise SourceError("the database holds no rows", file=shown)
+        raise SourceError("the database contains no rows", file=shown)
     sources = {name: Piece(pa.table({}), f"{shown}, table {name}") for name in contents}
     found = _loaded(contents, sources, options, declared)
     columns = list(dict.fromkeys(column for table in declared.values() for column in table.columns))
@@ -92,11 +95,11 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
 
 
 def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
-    """Files as the tables of one database: columns that hold the keys or names of other rows are relations."""
+    """Read files as tables of one database: columns with keys or names of other rows become relations."""
     contents, sources = {}, {}
     for raw in files:
         if not raw.table.num_rows:
-            raise SourceError("the file holds no rows", file=raw.file)
+            raise SourceError("the file contains no rows", file=raw.file)
         name = raw.name or stem_of(Path(raw.file)) or "row"
         while name in contents:
             name += "_"
@@ -108,12 +111,8 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
     return _graph(_loaded(contents, sources, options), options, [])
 
 
-def _value(value: Any) -> Any:
-    return float(value) if isinstance(value, Decimal) else value
-
-
 def _content(column: pa.Array) -> pa.ChunkedArray:
-    """A column of a database, with the dates that are written as text."""
+    """Convert a column of a database, parsing dates written as text."""
     cells = pa.chunked_array([column])
     return typed_by_content(cells, dates_only=True) if is_text(cells.type) else cells
 
@@ -143,7 +142,7 @@ def _loaded(
 
 
 def unique_keys(names: Sequence[str]) -> list[str]:
-    """The names, with a number after those that came before."""
+    """Return the names, with a number after repeated names."""
     taken, used, keys = set(names), dict.fromkeys(names, 0), []
     for name in names:
         used[name] += 1
@@ -160,7 +159,7 @@ def _prefixed(before: str, texts: pa.Array) -> pa.Array:
 
 
 def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
-    """The values of a key as text: `a/b` for two columns."""
+    """Join the values of a key as text: `a/b` for two columns."""
     texts = [pc.utf8_trim_whitespace(as_text(column).cast(_TEXT)).combine_chunks() for column in columns]
     if len(texts) == 1:
         return texts[0]
@@ -183,7 +182,7 @@ def _joined_names(
 
 
 def _referred_names(key: ForeignKey, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]) -> pa.Array:
-    """The name of the row that each row refers to, or else the value by which it does."""
+    """Return the name of the row that each row refers to, or else the referring value."""
     other, values = found[key.table], _joined([content[name] for name in key.columns])
     return pc.coalesce(other.names.take(pc.index_in(values, value_set=other.texts(key.targets))), values)
 
@@ -191,7 +190,7 @@ def _referred_names(key: ForeignKey, content: Mapping[str, pa.ChunkedArray], fou
 def _between(
     profile: TableProfile, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]
 ) -> pa.Array | None:
-    """Call rows that connect others after these: `Ada's exam: algebra, 2021-03-05`."""
+    """Name rows that connect others: `Ada's exam: algebra, 2021-03-05`."""
     keys = [key for key in profile.table.foreign if key.table in found]
     parts = [
         _referred_names(key, content, found)
@@ -209,7 +208,7 @@ def _between(
 
 
 def _both(first: pa.Array, mark: str, second: pa.Array) -> pa.Array:
-    """Join two texts, or return the one that is not empty."""
+    """Join two texts, or return the text that is not empty."""
     joined = pc.binary_join_element_wise(first, second, pa.scalar(mark, _TEXT))
     return pc.if_else(pc.equal(first, ""), second, pc.if_else(pc.equal(second, ""), first, joined))
 
@@ -241,7 +240,7 @@ def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str
 
 
 def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
-    """Name the columns called like keys for which no table was found."""
+    """Return a note about columns named like keys without a matching table."""
     columns = [
         f"{name}.{column}"
         for name, loaded in found.items()
@@ -257,9 +256,9 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
 
 
 def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
-    """Two foreign keys that together tell the rows apart, or that are all that the rows have beside numbers or codes.
+    """Return whether two foreign keys are unique together, or are all columns except numbers or codes.
 
-    Rows with more than that stay nodes: who asks for the date of a marriage asks for an attribute of something.
+    Other rows stay nodes, so that questions can ask for their attributes, such as the date of a marriage.
     """
     table, columns = loaded.table, loaded.profile.columns
     if len(table.foreign) != 2 or any(columns[name].kind == "list" for name in loaded.profile.references):
@@ -274,10 +273,10 @@ def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
 
 
 def _is_between(loaded: _Loaded) -> bool:
-    """Rows of two others with attributes of their own: a table that is called after both, such as `hop_in_recipe`.
+    """Return whether rows connect two tables and have attributes, in a table named after both, such as `hop_in_recipe`.
 
-    They are nodes, for their attributes to be asked for, and a relation as well: who asks which recipes use a hop wants
-    no row between the two. A table with a name of its own (`marriages`) is one of things.
+    They become nodes for their attributes, and also a relation, since a question about recipes with a hop skips the row
+    between. A table with another name (`marriages`) contains things.
     """
     ends = {key.table for key in loaded.table.foreign}
     names = [f"_{name}_" for name in nouns_of(loaded.table.name)]
@@ -287,12 +286,12 @@ def _is_between(loaded: _Loaded) -> bool:
 
 
 def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]) -> Piece:
-    """The rows as nodes, with the values of references that no row has as attributes."""
+    """Convert the rows to nodes. Reference values without a matching row become attributes."""
     profile, groups = loaded.profile, options.columns.get("groups")
     key, named = loaded.table.key, profile.named_by
     is_shown = len(named) == 1 and (
         plain(named[0]) in _NAME_HEADERS | nouns_of(loaded.table.name) | {plain(profile.type)}
-        or _ends_as_name(named[0])
+        or plain(named[0]).endswith(("_name", "_title", "_label"))
     )
     dropped = {*profile.references, *(named if is_shown else ())}
     if len(key) == 1 and (
@@ -310,14 +309,10 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     return as_nodes(raw, replace(options, columns={**options.columns, **roles}))
 
 
-def _ends_as_name(header: str) -> bool:
-    return plain(header).endswith(("_name", "_title", "_label"))
-
-
 def _references(
     loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded], options: SourceOptions, lost: dict[str, pa.Array]
 ) -> Piece:
-    """An edge from each row to the row that it refers to; values that no row has are added to `lost`."""
+    """Connect each row to the row it refers to. Add values without a matching row to `lost`."""
     rows, tails, values = _targets(loaded, key, found)
     if not loaded.is_declared and tails.null_count:
         is_lost = pc.is_null(tails)
@@ -331,9 +326,9 @@ def _references(
 
 
 def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """The rows that refer to another one, the key of the node that each refers to, and the value by which it does.
+    """Return the referring rows, the key of the node each refers to, and the referring value.
 
-    The key of a row that is not there is null; in a database it is left for the build to complain about.
+    The key is null if the row is missing. In a database, the build reports missing rows.
     """
     target, cells = found[key.table], loaded.columns[key.columns[0]].combine_chunks()
     if is_list(cells.type):
@@ -347,7 +342,7 @@ def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> 
 
 
 def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions, kept: Any) -> Piece:
-    """An edge between the two rows that each row refers to, with the columns `kept` as attributes."""
+    """Connect the two rows that each row refers to, with the columns `kept` as attributes."""
     first, second = (
         dict(zip(*(part.to_pylist() for part in _targets(loaded, key, found)[:2]), strict=True))
         for key in loaded.table.foreign
@@ -370,7 +365,7 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions,
 
 
 def _link_relation(table: SqlTable) -> str:
-    """The table's name; `accepts_mount`, where a row has a `mount_id` and an `accepts_mount_id` of the same table."""
+    """Return the table's name, or `accepts_mount` if a row has `mount_id` and `accepts_mount_id` of the same table."""
     first, second = table.foreign
     said, is_within = _relation(table, second), first.table == second.table
     return said if is_within and said.endswith(f"_{_relation(table, first)}") else plain(table.name)
@@ -382,13 +377,16 @@ def _edge_piece(columns: Mapping[str, Any], rows: pa.Array, source: Piece, optio
 
 
 def edge_options(options: SourceOptions) -> SourceOptions:
-    """Return how to read edges that were made here: the user says no more than which column holds groups."""
+    """Return options for edges created here, with only the user's column of groups."""
     groups = {role: name for role, name in options.columns.items() if role == "groups"}
     return SourceOptions(columns={**EDGE_ROLES, **groups})
 
 
 def _relation(table: SqlTable, key: ForeignKey) -> str:
-    """`AlbumId` → `album`, `ReportsTo` → `reports_to`; several columns, or the table's own key: the other table."""
+    """Name a reference: `AlbumId` → `album`, `ReportsTo` → `reports_to`.
+
+    For composite or own keys, use the other table.
+    """
     if len(key.columns) > 1 or key.columns == table.key:
         return plain(key.table)
     name = plain(key.columns[0])

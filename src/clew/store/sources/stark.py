@@ -1,4 +1,4 @@
-"""The official STaRK layout: node_info, edge_index, edge_types, node_types and two dictionaries of type names."""
+"""Official STaRK layout: node_info, edge_index, edge_types, node_types and two dictionaries of type names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from clew.store.sources.pickles import read_pickle, read_torch
 from clew.store.sources.pieces import RawTable, as_nodes
 
 CANDIDATES = {frozenset({"product", "brand"}): "product", frozenset({"author", "paper", "field_of_study"}): "paper"}
-"""Types that tell a base of the benchmark from others, and the one whose nodes are answers; in PRIME all types are."""
+"""Types that identify a base of the benchmark, and its answer type. In PRIME, all types may be answers."""
 SAID = ("overall", "summary", "reviewText", "text", "question", "answer")
-"""What a review or an answered question says; its other fields are for machines."""
+"""Fields of a review or an answered question for readers. Other fields are technical."""
 _PARTS = ("node_info", "edge_index", "edge_types", "node_types", "node_type_dict", "edge_type_dict")
 
 
 def stark_folder(folder: Path) -> Path | None:
-    """The folder that holds the parts: this one, or `processed` in it."""
+    """Return the folder with the parts: this folder or its subfolder `processed`."""
     for place in (folder, folder / "processed"):
         if _file(place, "node_info") and _file(place, "edge_index"):
             return place
@@ -34,11 +34,11 @@ def stark_folder(folder: Path) -> Path | None:
 
 
 def read_stark(folder: Path, options: SourceOptions) -> Tables:
-    """One node piece per type, keyed by the official node ids, all edges, and which types are answers."""
+    """Read one node table per type, keyed by official node ids, all edges, and the answer types."""
     if not options.trust:
         raise InputError(
-            f"{folder} holds pickles (the official STaRK layout): say --trust if you know where they come from. They "
-            "are read by a restricted reader that refuses anything but plain data"
+            f"{folder} contains pickles (the official STaRK layout): add --trust if you trust their source. They "
+            "are read by a restricted reader that accepts only plain data"
         )
     parts = {name: _read_part(folder, name) for name in _PARTS}
     info: Mapping[Any, Any] = parts["node_info"]
@@ -71,7 +71,7 @@ def read_stark(folder: Path, options: SourceOptions) -> Tables:
 
 def _nodes(keys: list[int], records: list[dict[str, Any]], kind: str, folder: Path) -> Piece:
     table = table_of_records(records)
-    roles = {"key": "\0key", "type": "\0type"}  # names of our own: the records may have an id and a type as well
+    roles = {"key": "\0key", "type": "\0type"}  # distinct names, since records may have an id and a type
     for name in table.column_names:
         if plain(name) == f"{plain(kind)}_name" and not {"name", "title"} & set(map(plain, table.column_names)):
             roles["name"] = name
@@ -83,7 +83,7 @@ def _nodes(keys: list[int], records: list[dict[str, Any]], kind: str, folder: Pa
 
 
 def _readable(value: Any) -> Any:
-    """Lists of records, such as reviews and answered questions, as lists of lines."""
+    """Convert lists of records, such as reviews and answered questions, to lists of lines."""
     if not isinstance(value, list) or not any(isinstance(item, dict) for item in value):
         return value
     return [_line(item) if isinstance(item, dict) else item for item in value]
@@ -95,7 +95,7 @@ def _line(record: Mapping[str, Any]) -> str:
 
 
 def _relation_names(names: dict[int, str], types: set[str]) -> dict[int, str]:
-    """`paper___cites___paper` is `cites`: the schema knows the types at its ends."""
+    """Return `cites` for `paper___cites___paper`, since the schema contains the types at its ends."""
     return {
         code: parts[1] if len(parts := name.split("___")) == 3 and {parts[0], parts[2]} <= types else name
         for code, name in names.items()
@@ -103,7 +103,7 @@ def _relation_names(names: dict[int, str], types: set[str]) -> dict[int, str]:
 
 
 def _names(dictionary: Any) -> dict[int, str]:
-    """Code → name, whichever way round the dictionary is."""
+    """Return names by code, for dictionaries in either direction."""
     return {
         int(key) if isinstance(value, str) else int(value): str(value) if isinstance(value, str) else str(key)
         for key, value in dict(dictionary).items()
@@ -113,14 +113,14 @@ def _names(dictionary: Any) -> dict[int, str]:
 def _array(value: Any, folder: Path, name: str, dimensions: int) -> NDArray[np.int64]:
     array = np.asarray(value)
     if array.ndim != dimensions or not np.issubdtype(array.dtype, np.integer):
-        raise SourceError(f"{name} is not an array of whole numbers in {dimensions} dimension(s)", file=folder)
+        raise SourceError(f"{name} is not an array of integers in {dimensions} dimension(s)", file=folder)
     return array.astype(np.int64, copy=False)
 
 
 def _read_part(folder: Path, name: str) -> Any:
     path = _file(folder, name)
     if path is None:
-        raise SourceError(f"{name}.pkl or {name}.pt is missing; the layout has {', '.join(_PARTS)}", file=folder)
+        raise SourceError(f"{name}.pkl or {name}.pt is missing: the layout needs {', '.join(_PARTS)}", file=folder)
     return read_torch(path) if path.suffix == ".pt" else read_pickle(path)
 
 

@@ -1,6 +1,6 @@
-"""Arrays and tensors from the checked values of a pickle.
+"""Build arrays and tensors from the checked values of a pickle.
 
-No object of NumPy takes its state from a pickle, and nothing is allocated before its size was compared with the file's.
+NumPy objects get no state from a pickle, and sizes are compared with the file size before allocation.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_TIMES, MOST_BEYOND = 64, 1 << 24
-"""What a file may unfold to: so many times its own bytes, and so many more."""
+"""Maximum expansion of a file, as a factor and additional bytes."""
 DTYPE = re.compile(r"[<>|=]?(b1|\?|[iu][1248]|f[248]|c8|c16|[SU][0-9]{1,6})")
-"""Arrays of booleans, numbers and texts; never of objects or structures, whose states describe memory."""
+"""Allowed arrays: booleans, numbers and texts.
+
+Objects and structures are not allowed, since their state describes memory.
+"""
 
 
 @dataclass
 class Space:
-    """Bytes that may still be allocated for a file."""
+    """Number of bytes that may still be allocated for a file."""
 
     left: int
 
@@ -30,22 +33,22 @@ class Space:
         self.left = self.left * MOST_TIMES + MOST_BEYOND
 
     def take(self, amount: int) -> None:
-        """Allow for so many more, or refuse the file."""
+        """Reserve bytes. Raise UnpicklingError if the limit is exceeded."""
         self.left -= amount
         if self.left < 0:
-            raise pickle.UnpicklingError("it unfolds to far more than its own size")
+            raise pickle.UnpicklingError("it expands to far more than its own size")
 
 
 @dataclass(frozen=True)
 class Storages:
-    """The raw numbers of a .pt file, by the key under which its pickle names them."""
+    """The raw numbers of a .pt file, by their keys in its pickle."""
 
     content: dict[str, bytes]
     byte_order: str
 
 
 class StandIn:
-    """What a pickle sees in place of something that is not plain data; it has no attribute that could be set."""
+    """Replacement in a pickle for objects that are not plain data. It has no attributes to set."""
 
     __slots__ = ()
 
@@ -54,27 +57,27 @@ class StandIn:
 
 
 class Dtype(StandIn):
-    """The type of an array's elements, as a code that was checked."""
+    """Checked type code of array elements."""
 
     __slots__ = ("code",)
     code: str
 
     def __init__(self, code: object) -> None:
         if not isinstance(code, str) or not DTYPE.fullmatch(code):
-            raise pickle.UnpicklingError(f"it holds an array of {str(code)[:20]!r}, not of numbers or texts")
+            raise pickle.UnpicklingError(f"it contains an array of {str(code)[:20]!r}, not of numbers or texts")
         object.__setattr__(self, "code", code)
 
     def take_state(self, state: Any, _: Space) -> None:
-        """`(version, byte order, subarray, names, fields, …)`: nothing but the byte order is used."""
+        """Read the byte order from `(version, byte order, subarray, names, fields, …)`."""
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "|", "="):
             raise pickle.UnpicklingError("it describes the elements of an array in an unknown way")
         if any(part is not None for part in state[2:5]):
-            raise pickle.UnpicklingError("it holds an array of structures")
+            raise pickle.UnpicklingError("it contains an array of structures")
         object.__setattr__(self, "code", state[1] + self.code.lstrip("<>|="))
 
 
 class UnpickledArray(StandIn):
-    """An array; empty until its state arrives."""
+    """An array that is empty until its state is set."""
 
     __slots__ = ("value",)
     value: NDArray[Any]
@@ -83,16 +86,16 @@ class UnpickledArray(StandIn):
         object.__setattr__(self, "value", np.empty(0, np.int8))
 
     def take_state(self, state: Any, space: Space) -> None:
-        """`(version, shape, dtype, Fortran order, bytes)`."""
+        """Set the array from `(version, shape, dtype, Fortran order, bytes)`."""
         if not isinstance(state, tuple) or len(state) != 5:
-            raise pickle.UnpicklingError("it holds an array in an unknown form")
+            raise pickle.UnpicklingError("it contains an array in an unknown form")
         _, shape, dtype, fortran, content = state
         object.__setattr__(self, "value", array_of(content, dtype, shape, "F" if fortran else "C", space=space))
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where a tensor's numbers are, and of which kind they are."""
+    """The numbers of a tensor and their type."""
 
     content: bytes
     dtype: np.dtype[Any]
@@ -100,50 +103,50 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A class of PyTorch that tells the kind of a tensor's numbers."""
+    """A PyTorch class that defines the type of a tensor's numbers."""
 
     code: str
 
 
 def array_of(content: Any, dtype: Any, shape: Any, order: Any, *_: Any, space: Space) -> NDArray[Any]:
-    """An array of a copy of the given bytes, which must fill its shape."""
+    """Create an array from a copy of the bytes, which must match its shape."""
     if isinstance(content, str):  # Python 2 wrote bytes as text
         content = content.encode("latin-1")
     if not isinstance(content, bytes | bytearray) or not isinstance(dtype, Dtype) or order not in ("C", "F"):
-        raise pickle.UnpicklingError("it holds an array in an unknown form")
+        raise pickle.UnpicklingError("it contains an array in an unknown form")
     kind = np.dtype(dtype.code)
     if math.prod(_lengths(shape)) * kind.itemsize != len(content):
-        raise pickle.UnpicklingError("it holds an array whose numbers do not fill its shape")
+        raise pickle.UnpicklingError("it contains an array whose numbers do not match its shape")
     space.take(len(content))
     return np.frombuffer(bytes(content), kind).reshape(shape, order=order)
 
 
 def scalar_of(dtype: Any, content: Any) -> object:
-    """One number or text."""
+    """Return one number or text."""
     return array_of(content, dtype, (1,), "C", space=Space(0))[0].item()
 
 
 def tensor_of(storage: Any, offset: Any, size: Any, stride: Any, *_: Any, space: Space) -> NDArray[Any]:
-    """A tensor as an array of its own."""
+    """Return a tensor as a separate array."""
     steps, lengths = _lengths(stride), _lengths(size)
     if not isinstance(storage, Storage) or len(steps) != len(lengths) or not is_amount(offset):
-        raise pickle.UnpicklingError("it holds a tensor in an unknown form")
+        raise pickle.UnpicklingError("it contains a tensor in an unknown form")
     space.take(math.prod(lengths) * storage.dtype.itemsize)
     if not all(lengths):
         return np.empty(lengths, storage.dtype)
     numbers = np.frombuffer(storage.content, storage.dtype)
     if offset + sum((length - 1) * step for length, step in zip(lengths, steps, strict=True)) >= len(numbers):
-        raise pickle.UnpicklingError("it holds a tensor larger than its storage")
+        raise pickle.UnpicklingError("it contains a tensor larger than its storage")
     strides = [step * storage.dtype.itemsize for step in steps]
     return np.array(np.lib.stride_tricks.as_strided(numbers[offset:], lengths, strides))
 
 
 def _lengths(shape: Any) -> tuple[int, ...]:
     if not isinstance(shape, tuple) or len(shape) > 32 or not all(map(is_amount, shape)):
-        raise pickle.UnpicklingError("it holds an array of an impossible shape")
+        raise pickle.UnpicklingError("it contains an array of an impossible shape")
     return shape
 
 
 def is_amount(value: object) -> bool:
-    """Whether a value can be a number of elements."""
+    """Return whether a value is a valid number of elements."""
     return type(value) is int and 0 <= value < 1 << 48

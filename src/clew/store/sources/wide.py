@@ -1,4 +1,4 @@
-"""Tables put together: columns that agree on a type, and wide tables that hold nodes and edges at once."""
+"""Combine tables: find common column types, and split wide tables with both nodes and edges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.store.sources.pieces import RawTable, as_lists, as_text, is_list, is_t
 
 
 def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
-    """The pieces with every attribute that differs in type cast to a type that holds all of its values."""
+    """Cast attributes with different types to a common type."""
     kinds: dict[str, set[pa.DataType]] = {}
     for piece in pieces:
         for column in piece.table.schema:
@@ -28,7 +28,7 @@ def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
-    """The rows of all tables; a column that some lack is null there, and one that differs in type is cast."""
+    """Concatenate tables. Missing columns are null, and columns with different types are cast."""
     kinds: dict[str, set[pa.DataType]] = {}
     for table in tables:
         for column in table.schema:
@@ -38,7 +38,7 @@ def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def common_type(types: set[pa.DataType]) -> pa.DataType:
-    """The narrowest type that holds the values of all."""
+    """Return the narrowest type for the values of all types."""
     if len(types) == 1:
         return next(iter(types))
     if any(map(is_list, types)):
@@ -54,7 +54,7 @@ def common_type(types: set[pa.DataType]) -> pa.DataType:
 
 
 def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """The column in a type that `common_type` found for it and others."""
+    """Cast a column to the result of `common_type`."""
     if column.type == kind:
         return column
     if is_list(kind) and not is_list(column.type):
@@ -74,7 +74,7 @@ _KEY = "\0key"
 
 
 def split_wide(tables: Sequence[RawTable], columns: Mapping[str, str]) -> tuple[list[RawTable], list[RawTable]]:
-    """The edge tables without what they say about their ends, and tables of those ends, each of them once."""
+    """Return the edge tables without columns about their ends, and tables of the ends, each end once."""
     narrow: list[RawTable] = []
     seen: set[object] = set()
     ends: list[RawTable] = []
@@ -85,9 +85,9 @@ def split_wide(tables: Sequence[RawTable], columns: Mapping[str, str]) -> tuple[
             narrow.append(raw)
             continue
         sides = []
-        for place, role in enumerate(("head", "tail")):
+        for index, role in enumerate(("head", "tail")):
             side = {_KEY: raw.table[roles[role]]}
-            side |= {name: raw.table[pair[place]] for name, pair in described.items()}
+            side |= {name: raw.table[pair[index]] for name, pair in described.items()}
             sides.append(Piece(pa.table(side), raw.file))
         head, tail = (piece.table for piece in agreed(sides))
         keys = pa.chunked_array([*as_text(head[_KEY]).chunks, *as_text(tail[_KEY]).chunks])
@@ -101,12 +101,12 @@ def split_wide(tables: Sequence[RawTable], columns: Mapping[str, str]) -> tuple[
 
 
 def end_columns(columns: Mapping[str, str]) -> dict[str, str]:
-    """The mapping by which a table of ends is read."""
+    """Return the column mapping for a table of ends."""
     return {**columns, "key": _KEY}
 
 
 def _described(names: Sequence[str], roles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Column of a node → (column of the head, column of the tail); nothing unless names or types are among them."""
+    """Return node columns as (head column, tail column). Empty unless names or types are among them."""
     by_plain = {plain(name): name for name in names}
     head, tail = (plain(roles[role]) for role in ("head", "tail"))
     found: dict[str, tuple[str, str]] = {}
@@ -119,7 +119,7 @@ def _described(names: Sequence[str], roles: Mapping[str, str]) -> dict[str, tupl
 
 
 def _first_rows(keys: pa.ChunkedArray, seen: set[object]) -> pa.Array:
-    """The first row of each key that was not seen before; remembers the keys."""
+    """Return the first row of each new key, and add the keys to `seen`."""
     encoded = keys.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()

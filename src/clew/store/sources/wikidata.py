@@ -1,4 +1,4 @@
-"""Wikidata's JSON dumps, an entity a line: labels, aliases, descriptions, and claims as edges and attributes."""
+"""Wikidata's JSON dumps with one entity per line: labels, aliases, descriptions, and claims as edges and attributes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INSTANCE_OF = "P31"
 _MARKS = tuple(map(re.compile, (rb'"type"\s*:\s*"(item|property|lexeme)"', rb'"id"\s*:\s*"[QPL]\d+"')))
 _BEGINNING = 2000
 _LEFT_OUT = frozenset({"external-id", "commonsMedia", "geo-shape", "tabular-data"})
-"""Kinds of values that say nothing to a reader."""
+"""Types of values that are not useful to readers."""
 _TIME = re.compile(r"\+?(\d{4})-(\d\d)-(\d\d)T")
 _ENTITY_TYPES = {"item": "Q", "property": "P", "lexeme": "L"}
 
 
 @dataclass
 class _Dump:
-    """What was read: an item a row, its links with their qualifiers, and the labels of everything described."""
+    """The items, their links with qualifiers, and the labels of all entities."""
 
     items: list[dict[str, Any]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
@@ -39,12 +39,12 @@ class _Dump:
     labels: dict[str, str] = field(default_factory=dict)
 
     def called(self, entity: str) -> str:
-        """The label of an entity, or its id where the dump does not hold it."""
+        """Return the label of an entity, or its id if the dump does not contain it."""
         return self.labels.get(entity) or entity
 
 
 def is_wikidata(path: Path) -> bool:
-    """Whether the first record of a file begins as an entity of Wikidata does; no more of it is looked at."""
+    """Return whether the first record of a file looks like an entity of Wikidata."""
     try:
         with _opened(path) as lines:
             beginning = lines.read(_BEGINNING)
@@ -54,14 +54,14 @@ def is_wikidata(path: Path) -> bool:
 
 
 def read_wikidata(path: Path, options: SourceOptions) -> Tables:
-    """Items as nodes, a claim about another item as an edge; a type is what an item is first an instance of."""
+    """Read items as nodes and claims about items as edges. The type is the first class of an item."""
     dump = _Dump()
     skipped = []
     for number, line in _lines(path):
         try:
             _take(json.loads(line), number, dump, options.language)
         except (ValueError, KeyError, TypeError, AttributeError) as wrong:
-            problem = Problem(f"no entity as Wikidata writes it: {type(wrong).__name__}: {wrong}", str(path), number)
+            problem = Problem(f"not a Wikidata entity: {type(wrong).__name__}: {wrong}", str(path), number)
             if not options.skip_bad:
                 raise SourceError(problem.message, file=path, line=number) from wrong
             skipped.append(problem)
@@ -90,7 +90,7 @@ def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a dump, which is a JSON list with an item a line, or the items alone; never held at once."""
+    """Yield the lines of a dump, which is a JSON list or only the items, one per line, without reading all at once."""
     with _opened(path) as lines:
         for number, line in enumerate(lines, 1):
             content = line.strip().rstrip(b",")
@@ -144,7 +144,7 @@ def _nodes(dump: _Dump, options: SourceOptions, file: str) -> Piece:
 
 
 def _named(values: Mapping[str, Any], dump: _Dump, taken: Sequence[str]) -> dict[str, Any]:
-    """`P2048 Q11573` → `height (metre)`; a label that is a role of its own gets a mark behind it."""
+    """Convert `P2048 Q11573` to `height (metre)`. Append a mark to labels that are roles."""
     named = {}
     for place, value in values.items():
         name, _, unit = place.partition(" ")
@@ -163,7 +163,7 @@ class _Item:
 
 
 def _best(statements: Any) -> list[Mapping[str, Any]]:
-    """The preferred statements, or else the normal ones; deprecated ones never."""
+    """Return the preferred statements, or else the normal statements, but no deprecated statements."""
     ranked: dict[str, list[Mapping[str, Any]]] = {}
     for statement in statements if isinstance(statements, list) else ():
         ranked.setdefault(statement.get("rank", "normal"), []).append(statement)
@@ -171,7 +171,7 @@ def _best(statements: Any) -> list[Mapping[str, Any]]:
 
 
 def _qualifiers(statement: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that qualify a claim, the first of each property."""
+    """Return the qualifiers of a claim, the first value of each property."""
     found = {}
     for name, snaks in _mapping(statement.get("qualifiers")).items():
         unit, value = _value(snaks[0]) if snaks else ("", None)
@@ -181,7 +181,7 @@ def _qualifiers(statement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(snak: Any) -> tuple[str, Any]:
-    """The unit and the value of a snak; nothing where it is unknown, or of a kind that is left out."""
+    """Return the unit and value of a snak, or None if the value is unknown or of a skipped type."""
     if not isinstance(snak, dict) or snak.get("snaktype") != "value" or snak.get("datatype") in _LEFT_OUT:
         return "", None
     kind, value = snak["datavalue"]["type"], snak["datavalue"]["value"]
@@ -200,7 +200,7 @@ def _value(snak: Any) -> tuple[str, Any]:
 
 
 def _day(time: str) -> date | None:
-    """The day; the first one where only a year or a month is known, none before our era."""
+    """Return the day, or the first day if only a year or month is known. None for dates BC."""
     found = _TIME.match(time)
     try:
         return None if found is None else date(int(found[1]), int(found[2]) or 1, int(found[3]) or 1)
@@ -209,7 +209,7 @@ def _day(time: str) -> date | None:
 
 
 def _in_language(texts: Any, language: str) -> str:
-    """The text in a language, or in the one for all, in English, in any."""
+    """Return the text in a language, or the language-neutral text, or English, or any."""
     by_language = _mapping(texts)
     for wanted in (language, "mul", "en", *by_language):
         if wanted in by_language:
@@ -218,5 +218,5 @@ def _in_language(texts: Any, language: str) -> str:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    """Dumps write an empty mapping as an empty list."""
+    """Return a mapping, since dumps write an empty mapping as an empty list."""
     return value if isinstance(value, dict) else {}

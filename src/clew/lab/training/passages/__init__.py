@@ -1,1 +1,1 @@
-"""Trains the small network that reads passages beside a question."""
+"""Train the small network that reads passages with a question."""

@@ -1,12 +1,11 @@
-"""Folders of documents with questions as examples: passages as Clew cuts them, candidates as it finds them, gold spans.
+"""Convert folders of documents with questions to examples: passages, retrieved candidates and gold spans.
 
-A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped; see benchmarks/data/documents), or a file
-in the form of HotpotQA, which 2WikiMultihopQA shares, or of MuSiQue: each question brings its own paragraphs.
+A source is a folder with `docs/` and `questions.jsonl` (plain or gzipped, see benchmarks/data/documents), or a file
+in the format of HotpotQA, 2WikiMultihopQA or MuSiQue, which has paragraphs per question.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 import re
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter
 
 from clew.answering.reading.documents.search import PassageSearch
 from clew.core.errors import NotFoundError, SourceError
@@ -24,15 +23,17 @@ from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import HEADINGS, DocumentOptions
+from clew.lab.datasets.files import find_file, read_records
 from clew.store.open_base import OpenBase
+from clew.store.sources.files import read_utf8
 
 Span = tuple[int, int]
 CANDIDATES = 40
-"""Passages found for a question."""
+"""Number of passages to retrieve per question."""
 MADE_UP = 550
-"""Questions made up from the texts of a folder."""
+"""Number of generated questions per folder."""
 LAST_ACCENTED = "\u024f"
-"""The last Latin letter with an accent: these are often damaged in texts, and left out of comparisons."""
+"""Last accented Latin letter. Accented letters are often damaged in texts, so comparisons ignore them."""
 
 
 class _Gold(BaseModel):
@@ -55,7 +56,7 @@ class _Encyclopedic(BaseModel):
     supporting_facts: list[tuple[str, int]]
 
     def is_right(self, paragraph: int, sentence: int) -> bool:
-        """Whether a sentence is one of those that the answer rests on."""
+        """Return whether the answer depends on a sentence."""
         return (self.context[paragraph][0], sentence) in self.supporting_facts
 
 
@@ -77,20 +78,20 @@ class _Musique(BaseModel):
 
     @property
     def context(self) -> list[tuple[str, list[str]]]:
-        """As HotpotQA has it: titles with sentences."""
+        """Titles with sentences, like HotpotQA."""
         return [(one.title, _sentences(one.paragraph_text)) for one in self.paragraphs]
 
     def is_right(self, paragraph: int, sentence: int) -> bool:
-        """Whether a sentence holds the answer of a step; of a paragraph where none does, the first is meant."""
-        told = [one.answer for one in self.question_decomposition if one.paragraph_support_idx == paragraph]
-        sentences = _sentences(self.paragraphs[paragraph].paragraph_text) if told else []
-        holding = [at for at, text in enumerate(sentences) if any(one.lower() in text.lower() for one in told)]
-        return sentence in (holding or [0]) if told else False
+        """Return whether a sentence contains the answer of a step, or is the first one if no sentence does."""
+        answers = [one.answer for one in self.question_decomposition if one.paragraph_support_idx == paragraph]
+        sentences = _sentences(self.paragraphs[paragraph].paragraph_text) if answers else []
+        holding = [at for at, text in enumerate(sentences) if any(one.lower() in text.lower() for one in answers)]
+        return sentence in (holding or [0]) if answers else False
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a passage says: which part of the answer, in which characters, and the short answer among them."""
+    """Gold content of a passage: the part of the answer, its characters, and the short answer within."""
 
     part: int
     span: Span
@@ -99,34 +100,34 @@ class Gold:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A question with places of passages: those that search finds, best first, and those that answer."""
+    """A question with indices of retrieved passages, best first, and of gold passages."""
 
     kind: str
     text: str
     candidates: tuple[int, ...]
     gold: dict[int, Gold]
     quotes: tuple[str, ...]
-    """The parts of the answer; none where the documents do not say it."""
+    """The parts of the answer. Empty if the documents do not contain it."""
 
     def is_answered(self, passages: Sequence[int]) -> bool:
-        """Whether these passages hold every part."""
+        """Return whether these passages contain every part."""
         found = {self.gold[place].part for place in passages if place in self.gold}
         return len(found) == len(self.quotes)
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Passages, each with its title, and the questions over them."""
+    """Passages with titles, and the questions over them."""
 
     name: str
     passages: tuple[tuple[str, str], ...]
     questions: tuple[Question, ...]
     made_up: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
-    """Questions without labels, for a teacher to judge; each with candidates."""
+    """Unlabelled questions with candidates, for a teacher to score."""
 
 
 def read_source(source: Path, work: Path, seed: int = 0) -> Source:
-    """The examples of a source; `work` keeps the bases of folders, so that they are read once."""
+    """Read the examples of a source. `work` caches the bases of folders."""
     if source.is_dir():
         return _read_folder(source, work / f"{source.name}.kb", random.Random(f"{seed} {source.name}"))
     if not source.is_file():
@@ -135,9 +136,7 @@ def read_source(source: Path, work: Path, seed: int = 0) -> Source:
 
 
 def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
-    file = next((f for f in (folder / "questions.jsonl", folder / "questions.jsonl.gz") if f.is_file()), None)
-    if file is None:
-        raise NotFoundError(f"{folder} holds no questions.jsonl")
+    records = read_records(find_file(folder / "questions.jsonl"), _Question)
     base.parent.mkdir(parents=True, exist_ok=True)
     build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
     tools = OpenBase.open(base)
@@ -147,16 +146,16 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
     places = {node.id: place for place, node in enumerate(nodes)}
     files = {name: str(node.attributes.get("file")) for name, node in enumerate(nodes)}
     questions = []
-    for told in _lines(file):
-        found = search.about(told.question).pool.top(CANDIDATES)
+    for record in records:
+        found = search.about(record.question).pool.top(CANDIDATES)
         gold: dict[int, Gold] = {}
-        for part, one in enumerate(told.gold):
+        for part, one in enumerate(record.gold):
             near = [place for place, node in enumerate(nodes) if files[place] == one.file and _near(node, one.page)]
             for place, span in quoted(one.quote, {place: nodes[place].text for place in near}).items():
-                gold.setdefault(place, Gold(part, span, _short(told.short, nodes[place].text, span)))
-        quotes = tuple(one.quote for one in told.gold)
+                gold.setdefault(place, Gold(part, span, _short(record.short, nodes[place].text, span)))
+        quotes = tuple(one.quote for one in record.gold)
         candidates = tuple(places[node] for node, _ in found)
-        questions.append(Question(told.kind, told.question, candidates, gold, quotes))
+        questions.append(Question(record.kind, record.question, candidates, gold, quotes))
     made_up = []
     for text in _made_up(nodes, rng):
         ranked = [places[node] for node, _ in tools.lexical.search(text, 14, among=search.passages).top(14)]
@@ -165,27 +164,14 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
     return Source(folder.name, passages, tuple(questions), tuple(made_up))
 
 
-def _lines(file: Path) -> Iterator[_Question]:
-    for number, line in enumerate(_bytes(file).splitlines(), 1):
-        try:
-            if line.strip():
-                yield _Question.model_validate_json(line)
-        except ValidationError as wrong:
-            raise SourceError(str(wrong), file=file, line=number) from None
-
-
-def _bytes(file: Path) -> bytes:
-    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-
-
 def _near(node: Node, page: int | None) -> bool:
-    """Whether a passage stands on a page or beside it: a quote may run on."""
+    """Return whether a passage is on a page or an adjacent one, because a quote may continue."""
     own = node.attributes.get("page")
     return page is None or own is None or abs(int(own) - page) <= 1
 
 
 def quoted(quote: str, texts: dict[int, str]) -> dict[int, Span]:
-    """Where a quote stands: in the texts that hold all of it or, where none does, a good part of it."""
+    """Locate a quote in texts that contain all of it or, if none does, a large part of it."""
     asked, _ = _compared(quote)
     compared = {place: _compared(text) for place, text in texts.items()}
     found = {}
@@ -203,20 +189,20 @@ def quoted(quote: str, texts: dict[int, str]) -> dict[int, Span]:
 
 
 def _compared(text: str) -> tuple[str, list[int]]:
-    """The letters and digits of a text, and where each stands."""
+    """Return the letters and digits of a text, and the offset of each."""
     kept = [at for at, sign in enumerate(text) if sign.isalnum() and (sign.isascii() or sign > LAST_ACCENTED)]
     return "".join(text[at].lower()[0] for at in kept), kept
 
 
 def _short(short: str, text: str, span: Span) -> Span | None:
-    """Where the short answer stands: in the quote, or else anywhere in the passage."""
+    """Locate the short answer in the quote, otherwise anywhere in the passage."""
     pattern = re.compile(r"\s+".join(map(re.escape, short.split())))
     found = (pattern.search(text, *span) or pattern.search(text)) if short.strip() else None
     return found.span() if found else None
 
 
 def _made_up(nodes: Sequence[Node], rng: random.Random) -> Iterator[str]:
-    """Headings, and some words of sentences."""
+    """Yield headings, and some words of sentences."""
     for _ in range(MADE_UP):
         node = rng.choice(nodes)
         text = node.name.split(HEADINGS)[-1]
@@ -234,15 +220,15 @@ def _sentences(text: str) -> list[str]:
 
 
 def _read_encyclopedic(file: Path) -> Source:
-    raw = _bytes(file)
+    raw = read_utf8(file)
     try:
         rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
-        told = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)
-    except ValueError as wrong:  # of JSON and of pydantic
-        raise SourceError(f"this is in the form neither of HotpotQA nor of MuSiQue: {wrong}", file=file) from None
+        records = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)
+    except ValueError as wrong:  # from json or pydantic
+        raise SourceError(f"not in the format of HotpotQA or MuSiQue: {wrong}", file=file) from None
     passages: list[tuple[str, str]] = []
     questions = []
-    for one in told:
+    for one in records:
         first, gold, quotes = len(passages), dict[int, Gold](), list[str]()
         for paragraph, (title, sentences) in enumerate(one.context):
             text, spans = "", []

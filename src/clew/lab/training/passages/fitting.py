@@ -1,12 +1,12 @@
-"""Trains the network that reads passages beside a question.
+"""Train the network that reads passages with a question.
 
-1  lessons: questions as tokens, with the passages that answer them and the candidates that do not
-2  teacher: a public cross-encoder judges candidates and made-up questions; fine-tuned, it judges the candidates again
-3  distillation: six layers learn the teacher's first judgement
-4  labels: six layers learn the gold passages, telling words and short answers, with the second judgement beside them
-5  files: exported as Clew opens them; folders that were left out give an honest figure of these files
+1  examples: questions as tokens, with passages that answer them and candidates that do not
+2  teacher: a public cross-encoder scores candidates and generated questions; after fine-tuning, the candidates again
+3  distillation: six layers learn the teacher's first scores
+4  labels: six layers learn gold passages, supporting words and short answers, and the teacher's second scores
+5  files: exported for Clew; held-out folders are measured with these files
 
-Without a teacher, step 4 alone is trained. Teacher and students see nothing of the folders that are left out.
+Without a teacher, only step 4 is trained. Teacher and student see nothing of the held-out folders.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 
 Pair = tuple[Ids, Ids, int]
-"""A question, what is known already, and the place of a passage."""
+"""A question, the known text, and the index of a passage."""
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
-"""What the losses of telling words, of short answers and of the distance to the teacher count."""
-MOST_RIGHT = 3
+"""Loss weights of supporting words, short answers and the distance to the teacher."""
+MAX_RIGHT = 3
 HARD = 12
-"""Of the wrong candidates, so many of the best are drawn from first; three places are left for any."""
+"""Number of top wrong candidates to draw from first. Three slots remain for any candidate."""
 READ_AT_ONCE = {"cuda": 256, "cpu": 24}
-"""Pairs read together: a step with more of them adds up the gradients of its parts where memory is small."""
+"""Number of pairs per forward pass. Larger steps accumulate gradients."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the network is trained; `size` is that of an encoder that starts from chance, for a quick trial."""
+    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     epochs: int = 4
     rate: float = 5e-5
@@ -68,37 +68,37 @@ class Settings:
     size: EncoderSize | None = None
 
 
-# 1 Lessons
+# 1 Examples
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A passage as tokens, with the characters of those of its text."""
+    """A passage as tokens, with the character spans of its text tokens."""
 
     title: Ids
     text: Ids
     spans: list[tuple[int, int]]
 
     def covering(self, start: int, end: int) -> tuple[int, int] | None:
-        """The first and the last token of some characters."""
-        inside = [place for place, span in enumerate(self.spans) if span[1] > start and span[0] < end]
+        """Return the first and last token of a character range."""
+        inside = [index for index, span in enumerate(self.spans) if span[1] > start and span[0] < end]
         return (inside[0], inside[-1]) if inside else None
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """A question, perhaps with what is known; for each right passage its telling tokens and its short answer."""
+    """A question, optionally with known text, and the supporting tokens and short answer of each right passage."""
 
     question: Ids
     known: Ids
     right: Mapping[int, tuple[tuple[int, int], tuple[int, int] | None]]
     wrong: list[int]
-    """The best candidates first."""
+    """Candidates, best first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """All lessons over one list of passages, and questions that only a teacher can judge."""
+    """All examples over one list of passages, and questions that only a teacher can score."""
 
     passages: list[Tokens]
     lessons: list[Lesson]
@@ -106,12 +106,12 @@ class Lessons:
 
     @property
     def candidates(self) -> list[Pair]:
-        """What a teacher judges for the lessons in which nothing is known."""
+        """Pairs that a teacher scores: candidates of the examples without known text."""
         return [(one.question, [], p) for one in self.lessons if not one.known for p in (*one.right, *one.wrong)]
 
 
 def tokenised(sources: Sequence[Source]) -> Lessons:
-    """Cut as the network cuts what it reads."""
+    """Tokenise the sources with the network's length limits."""
     tokenizer = open_tokenizer()
 
     def ids(text: str, most: int) -> Ids:
@@ -137,7 +137,7 @@ def tokenised(sources: Sequence[Source]) -> Lessons:
 def _lessons(
     question: Question, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
 ) -> Iterator[Lesson]:
-    """The question as it is and, where it has several parts, with each of them known."""
+    """Yield the question and, if it has several parts, the question with each part known."""
     right = {}
     for place, gold in question.gold.items():
         own = passages[first + place]
@@ -153,7 +153,7 @@ def _lessons(
 
 
 def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
-    """What is read: tokens, where the passage starts, where its text starts, and how long that is."""
+    """Join the input. Return the tokens, the start of the passage, the start of its text, and the text length."""
     question, known, _ = pair
     first = [FIRST_TOKEN, *question, *([reading.SEMICOLON, *known] if known else ()), LAST_TOKEN]
     titled = [*first, *passage.title, reading.COLON]
@@ -166,7 +166,7 @@ def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Fitting(Descent):
-    """Trains one network after the other with the same settings and lessons; `steps` keeps what is done."""
+    """Trains networks in sequence with the same settings and examples. `steps` stores finished steps."""
 
     settings: Settings
     lessons: Lessons
@@ -174,11 +174,11 @@ class Fitting(Descent):
 
     @classmethod
     def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
-        """On a GPU where there is one."""
+        """Create a trainer, on a GPU if available."""
         return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
 
     def fit(self, teacher: Path | None) -> tuple[Any, list[float]]:
-        """The trained network and its loss in each epoch."""
+        """Train the network. Return it with its loss per epoch."""
         settings, torch = self.settings, self.torch
         network = passage_network(torch, start_encoder(torch, settings.size)).to(self.device)
         if teacher is None:
@@ -201,12 +201,12 @@ class Fitting(Descent):
         return network, self.fit_labels(network, settings.epochs, settings.rate, np.load(second))
 
     def _identity(self, teacher: Path) -> str:
-        """What tells these steps from those of other data, settings or teachers."""
+        """Return a digest of data, settings and teacher for the names of stored steps."""
         whole = repr((self.settings, teacher.resolve(), self.lessons.made_up, self.lessons.candidates))
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def judge(self, network: Any, pairs: Sequence[Pair]) -> Floats:
-        """The relevance of each pair, pairs of like length read together."""
+        """Return the relevance of each pair. Pairs of similar length are read together."""
         order = sorted(range(len(pairs)), key=lambda at: len(self.lessons.passages[pairs[at][2]].text))
         found = np.zeros(len(pairs), dtype=np.float32)
         network.eval()
@@ -216,18 +216,18 @@ class Fitting(Descent):
         return found
 
     def fit_judgement(self, network: Any, pairs: Sequence[Pair], scores: Floats) -> list[float]:
-        """Learn what a teacher says."""
+        """Train on the teacher's scores."""
         size = self.settings.distillation_batch
 
         def loss(batch: Sequence[int]) -> Any:
-            told = self.tensor(scores[list(batch)])
-            return ((self._read(network, [pairs[at] for at in batch])[0] - told) ** 2).mean()
+            expected = self.tensor(scores[list(batch)])
+            return ((self._read(network, [pairs[at] for at in batch])[0] - expected) ** 2).mean()
 
         epochs, rate = self.settings.distillation_epochs, self.settings.distillation_rate
         return self.descend(network, len(pairs), (size, READ_AT_ONCE[self.device]), loss, epochs, rate)
 
     def fit_labels(self, network: Any, epochs: int, rate: float, taught: Floats | None = None) -> list[float]:
-        """Learn the lessons; `taught` is what a teacher says about their candidates."""
+        """Train on the examples. `taught` has the teacher's scores of their candidates."""
         soft: dict[tuple[int, int], float] = {}
         if taught is not None:
             plain = [(at, one) for at, one in enumerate(self.lessons.lessons) if not one.known]
@@ -274,21 +274,21 @@ class Fitting(Descent):
                 total = total + weight * torch.stack(losses).mean()
         known = [at for at, key in enumerate(keys) if key in soft]
         if known:
-            told = self.tensor([soft[keys[at]] for at in known])
-            total = total + TAUGHT * ((relevance[known] - told) ** 2).mean()
+            expected = self.tensor([soft[keys[at]] for at in known])
+            total = total + TAUGHT * ((relevance[known] - expected) ** 2).mean()
         return total
 
     def _drawn(self, lesson: Lesson) -> tuple[list[int], list[int]]:
-        """Some right passages, and wrong ones: hard ones before others."""
+        """Draw right passages, and wrong ones with hard ones first."""
         right, wrong = list(lesson.right), lesson.wrong
-        right = self.rng.sample(right, min(len(right), MOST_RIGHT))
+        right = self.rng.sample(right, min(len(right), MAX_RIGHT))
         room = self.settings.passages - len(right)
         hard = self.rng.sample(wrong[:HARD], min(len(wrong[:HARD]), max(0, room - 3)))
         rest = [place for place in wrong if place not in hard]
         return right, hard + self.rng.sample(rest, min(len(rest), room - len(hard)))
 
     def _read(self, network: Any, pairs: Sequence[Pair]) -> tuple[Any, Any, list[tuple[int, int]]]:
-        """Relevance, what is said of every token, and where each text starts and how long it is."""
+        """Return relevance, token scores, and the start and length of each text."""
         read = [joined(pair, self.lessons.passages[pair[2]]) for pair in pairs]
         ids = np.zeros((len(read), max(len(one) for one, _, _, _ in read)), dtype=np.int64)
         types = np.zeros_like(ids)
@@ -301,7 +301,7 @@ class Fitting(Descent):
 
 
 def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
     with part.open("wb") as opened:
@@ -313,7 +313,7 @@ def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
 
 
 def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, float]:
-    """How often every gold passage is among the first by relevance alone, and by search alone."""
+    """Measure how often all gold passages rank in the top 1, 5 and 10 by relevance and by search."""
     shares: dict[str, list[bool]] = defaultdict(list)
     best: dict[bool, list[float]] = {True: [], False: []}
     for source in sources:
@@ -341,10 +341,10 @@ def fit_passages(
     say: Callable[[str], None],
     teacher: Path | None = None,
 ) -> dict[str, float]:
-    """Train on all of these sources and write the weights; returns the losses of the first and the last epoch."""
+    """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
     if not any(lesson.right for lesson in lessons.lessons):
-        raise InputError("no quote of any question stands in the documents: there is nothing to learn from")
+        raise InputError("no quote of any question occurs in the documents: nothing to train on")
     fitting = Fitting.open(settings, lessons, out / "steps", say)
     network, losses = fitting.fit(teacher)
     states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
@@ -362,7 +362,7 @@ def train_passages(
     seed: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
-    """Train on every source or, with "0/3" left out, on all but a third of the folders and measure on that."""
+    """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     settings = Settings(epochs=epochs, seed=seed)
     kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
     figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
@@ -380,13 +380,13 @@ def split_sources(
     seed: int,
     say: Callable[[str], None],
 ) -> tuple[list[Source], list[Source], dict[str, Any]]:
-    """What to train on, what was left out, and what a card says of both."""
+    """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
         raise InputError("two of the sources have the same name: rename one")
     folders = [source.name for source in sources if source.is_dir()]
     own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), seed)
-    open_torch()  # what is missing is said before anything is read
+    open_torch()  # report missing packages before reading
     read = []
     for source in sources:
         say(f"reading {source}")

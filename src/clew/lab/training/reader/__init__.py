@@ -1,1 +1,1 @@
-"""Trains the two encoders with which the learned reader reads questions over any schema."""
+"""Train the two encoders of the learned reader on questions over many schemas."""

@@ -1,18 +1,16 @@
-"""Schemas and questions with their queries as examples: the right plan, and what each head should say.
+"""Convert schemas and questions with queries to examples: the right plan, and the target of each head.
 
-A source is a folder with `schemas.jsonl` and `questions.jsonl`, each of them plain or gzipped (`.jsonl.gz`).
+A source is a folder with `schemas.jsonl` and `questions.jsonl`, plain or gzipped (`.jsonl.gz`).
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from clew.answering.queries.parsing import parse
 from clew.answering.reading.plan import (
@@ -30,17 +28,17 @@ from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.said_values import is_denied
 from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
-from clew.core.errors import NotFoundError, SourceError
+from clew.core.errors import SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
+from clew.lab.datasets.files import find_file, read_records
 from clew.lab.training.reader.queries import NoPlanError, means, plan_of
 from clew.store.index.tokens import tokenise
 
 Hops = tuple[int, ...]
 Triplet = tuple[str, str, str]
-Line = TypeVar("Line", bound=BaseModel)
 DESCRIBED = 0.75
-"""Where so large a share of the relations is described, their names alone say too little to be read alone."""
+"""Minimum share of described relations for which names without descriptions are too short to train on."""
 
 
 _SAID: dict[str, Comparison] = {
@@ -49,11 +47,11 @@ _SAID: dict[str, Comparison] = {
     "contains": "contains",
     **{one: one for one in COMPARISONS},
 }
-"""How a question's query writes its comparisons."""
+"""Operators in the query of a question."""
 EQUALITIES = ("=", "!=")
-"""How a plan compares a text or a truth value."""
+"""Operators of a plan for texts and booleans."""
 UNSAID = "unsaid"
-"""The kind of questions that the schema can answer but no plan can say."""
+"""The kind of questions that the schema can answer but no plan can express."""
 
 
 class _Type(BaseModel):
@@ -91,33 +89,33 @@ class _Question(BaseModel):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one head should say: the right one among all labels, or among those that are allowed."""
+    """The target of one head: the right label among all labels, or among the allowed ones."""
 
     head: str
     text: int
-    """The place in the example's texts."""
+    """Index in the example's texts."""
     right: int
     allowed: Sequence[bool] = ()
 
 
 @dataclass(frozen=True)
 class Example:
-    """A question, what stands in it, and its query as a plan."""
+    """A question with its names and numbers, and its query as a plan."""
 
     kind: str
     question: str
     spans: tuple[Span, ...]
     """The names, in reading order."""
     types: tuple[int, ...]
-    """What each name stands for."""
+    """The type of each name."""
     quantities: tuple[Quantity, ...]
     plan: Plan
     is_whole: bool = True
-    """Whether the plan says all that the query says."""
+    """Whether the plan covers the whole query."""
 
     @property
     def texts(self) -> list[str]:
-        """What is read: the question, then with each name and each number marked."""
+        """Input texts: the question, then with each name and each number marked."""
         count = len(self.spans)
         dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in self.quantities]
         marked = [masked(self.question, self.spans, place) for place in range(count)]
@@ -126,12 +124,12 @@ class Example:
 
     @property
     def asked(self) -> str:
-        """The question as it is read beside a plan."""
+        """The question as input next to a plan."""
         return lettered(self.question, self.spans, self.quantities)
 
     @property
     def plans(self) -> list[Plan]:
-        """Every plan that reads the question rightly; none where no plan can."""
+        """All plans that read the question correctly. Empty if no plan can."""
         plan, everyone = self.plan, range(len(self.spans))
         if plan.form == "none" or not self.is_whole:
             return []
@@ -151,18 +149,18 @@ class Example:
 
     @property
     def categories(self) -> tuple[tuple[int, str], ...]:
-        """Attributes with a word that is required of them."""
+        """Attributes with their required text."""
         required = ((one.attribute, one.value) for one in self.plan.requirements)
         return tuple((place, value) for place, value in required if place is not None and isinstance(value, str))
 
     @property
     def denied_categories(self) -> frozenset[tuple[int, str]]:
-        """Those of them that the question denies, as the reader sees it."""
+        """Categories that the question negates, according to the reader."""
         before = {one: self.question.lower().partition(one[1].lower())[0] for one in self.categories}
         return frozenset(one for one, text in before.items() if is_denied([token.text for token in tokenise(text)]))
 
     def hops(self, name: int | None, *, negated: bool = False) -> list[Hops]:
-        """Those that lead from a name, or from anything, to the answer."""
+        """Return the paths from a name, or from any node, to the answer."""
         return [one.hops for one in self.plan.branches if (one.mention, one.negated) == (name, negated)]
 
 
@@ -176,7 +174,7 @@ class SchemaExamples:
 
     @cached_property
     def plain_hop_texts(self) -> tuple[str, ...]:
-        """Hops without descriptions, as many schemas have none; with them where the names alone say too little."""
+        """Hop texts without descriptions, because many schemas have none. Described if names are too short."""
         schema = self.vocabulary.schema
         if sum(bool(row.description) for row in schema.relations) >= DESCRIBED * len(schema.relations):
             return self.vocabulary.hop_texts
@@ -185,7 +183,7 @@ class SchemaExamples:
         return Vocabulary(Schema(types, relations, schema.attribute_types)).hop_texts
 
     def lessons(self, example: Example) -> list[Lesson]:
-        """What the heads should say about a question, paths aside."""
+        """Return the targets of the heads for a question, without paths."""
         if example.plan.form == "none" and not example.is_whole:
             return []
         every = [*self._of_question(example), *self._of_names(example), *self._of_numbers(example)]
@@ -213,7 +211,7 @@ class SchemaExamples:
             yield Lesson("value of answer" if plan.form in OF_VALUES else "extreme", 0, plan.attribute)
         if plan.asked is not None:
             yield Lesson("value of answer", 0, plan.asked)
-        allowed = [True, *(one.kind == "boolean" for one in attributes)]  # the first: none of them
+        allowed = [True, *(one.kind == "boolean" for one in attributes)]  # the first means none
         if plan.form != "none" and any(allowed[1:]):
             switch = next((one for one in plan.requirements if isinstance(one.value, bool)), None)
             yield Lesson("switch", 0, 1 + (switch.attribute or 0) if switch else 0, allowed)
@@ -222,19 +220,19 @@ class SchemaExamples:
 
     def _of_names(self, example: Example) -> Iterator[Lesson]:
         plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
-        for place, code in enumerate(example.types):
-            kind, denied = self.vocabulary.schema.type_names[code], example.hops(place, negated=True)
-            if denied or example.hops(place):
-                yield Lesson("negated", 1 + place, int(bool(denied)))
+        for index, code in enumerate(example.types):
+            kind, denied = self.vocabulary.schema.type_names[code], example.hops(index, negated=True)
+            if denied or example.hops(index):
+                yield Lesson("negated", 1 + index, int(bool(denied)))
             if denied:
-                yield Lesson("denied", 1 + place, denied[0][0], [hop.start == kind for hop in hops])
-            if plan.form == "value" and plan.attribute is not None and plan.mentions == (place,):
-                yield Lesson("value", 1 + place, plan.attribute, [one.owner == kind for one in attributes])
+                yield Lesson("denied", 1 + index, denied[0][0], [hop.start == kind for hop in hops])
+            if plan.form == "value" and plan.attribute is not None and plan.mentions == (index,):
+                yield Lesson("value", 1 + index, plan.attribute, [one.owner == kind for one in attributes])
 
     def _of_numbers(self, example: Example) -> Iterator[Lesson]:
         required = {one.quantity: one for one in example.plan.requirements}
-        for place in range(len(example.quantities)):
-            text, one = 1 + len(example.spans) + place, required.get(place)
+        for index in range(len(example.quantities)):
+            text, one = 1 + len(example.spans) + index, required.get(index)
             is_limit = one is not None and one.attribute is None and one.hop is None
             operator = "first" if is_limit else one.operator if one else "-"
             yield Lesson("operators", text, OPERATORS.index(operator))
@@ -246,7 +244,7 @@ class SchemaExamples:
 
 
 def normal(plan: Plan) -> tuple[object, ...]:
-    """The same for plans that ask the same."""
+    """Return a key that is equal for equivalent plans."""
     branches = frozenset((branch.mention, branch.hops, branch.negated) for branch in plan.branches)
     required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower(), r.hop) for r in plan.requirements)
     target = None if plan.branches or plan.mentions else plan.target
@@ -255,73 +253,59 @@ def normal(plan: Plan) -> tuple[object, ...]:
 
 
 def read_sources(sources: Sequence[Path]) -> list[SchemaExamples]:
-    """The schemas of some folders with their examples, sorted by name."""
+    """Read the schemas of folders with their examples, sorted by name."""
     schemas: dict[str, _Schema] = {}
     questions: dict[str, list[_Question]] = {}
     for source in sources:
-        for schema in _lines(source, "schemas", _Schema):
+        for schema in read_records(find_file(source / "schemas.jsonl"), _Schema):
             if schema.name in schemas:
-                raise SourceError(f"the schema {schema.name} stands in the sources twice: rename one", file=source)
+                raise SourceError(f"duplicate schema {schema.name!r}: rename one", file=source)
             schemas[schema.name] = schema
-        for question in _lines(source, "questions", _Question):
+        for question in read_records(find_file(source / "questions.jsonl"), _Question):
             if question.owner not in schemas:
-                raise SourceError(f"a question is over {question.owner}, which is no schema", file=source)
+                raise SourceError(f"a question uses the unknown schema {question.owner!r}", file=source)
             questions.setdefault(question.owner, []).append(question)
     return [_schema_examples(schemas[name], questions[name]) for name in sorted(questions)]
 
 
-def _lines(folder: Path, name: str, model: type[Line]) -> Iterator[Line]:
-    file = folder / f"{name}.jsonl"
-    packed = file.with_suffix(".jsonl.gz")
-    if not file.is_file() and not packed.is_file():
-        raise NotFoundError(f"{folder} holds neither {file.name} nor {packed.name}")
-    raw = file.read_bytes() if file.is_file() else gzip.decompress(packed.read_bytes())
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        try:
-            if line.strip():
-                yield model.model_validate_json(line)
-        except ValidationError as wrong:
-            raise SourceError(str(wrong), file=file, line=number) from None
-
-
-def _schema_examples(told: _Schema, questions: Sequence[_Question]) -> SchemaExamples:
+def _schema_examples(schema: _Schema, questions: Sequence[_Question]) -> SchemaExamples:
     types = tuple(
         NodeType(one.name, 1, description=one.description or "", attributes=tuple(a["name"] for a in one.attributes))
-        for one in told.types
+        for one in schema.types
     )
-    ends = [{key: text or "" for key, text in row.items()} for row in told.relations]
+    ends = [{key: text or "" for key, text in row.items()} for row in schema.relations]
     relations = [Relation(e["name"], e["head"], e["tail"], 1, description=e.get("description", "")) for e in ends]
-    kinds = {attribute["name"]: attribute["kind"] for one in told.types for attribute in one.attributes}
+    kinds = {attribute["name"]: attribute["kind"] for one in schema.types for attribute in one.attributes}
     vocabulary = Vocabulary(Schema(types, tuple(relations), kinds))
-    return SchemaExamples(told.name, vocabulary, tuple(_example(one, vocabulary) for one in questions))
+    return SchemaExamples(schema.name, vocabulary, tuple(_example(one, vocabulary) for one in questions))
 
 
-def _example(told: _Question, vocabulary: Vocabulary) -> Example:
-    found = _names(told, vocabulary)
-    spans, types = tuple(span for span, _ in found), {one["name"]: one["type"] for one in told.mentions}
-    every = quantities(told.question)
+def _example(record: _Question, vocabulary: Vocabulary) -> Example:
+    found = _names(record, vocabulary)
+    spans, types = tuple(span for span, _ in found), {one["name"]: one["type"] for one in record.mentions}
+    every = quantities(record.question)
     outside = tuple(one for one in every if not any(one.start < s.end and s.start < one.end for s in spans))
     codes = tuple(vocabulary.schema.type_code[types[name]] for _, name in found)
-    example = Example(told.kind, told.question, spans, codes, outside, Plan("none", either=told.kind == "or"))
-    if told.query is None:
-        return replace(example, is_whole=told.kind != UNSAID)
+    example = Example(record.kind, record.question, spans, codes, outside, Plan("none", either=record.kind == "or"))
+    if record.query is None:
+        return replace(example, is_whole=record.kind != UNSAID)
     names = [name for _, name in found]
-    if isinstance(told.query, str):
-        query = parse(told.query)
+    if isinstance(record.query, str):
+        query = parse(record.query)
         try:
             return replace(example, plan=plan_of(query, vocabulary, names, outside))
         except NoPlanError as wrong:
-            raise SourceError(f"no plan says what {told.query} does: {wrong}") from None
-    return _Reading(vocabulary, told.query, types | told.query.variables, names).completed(example)
+            raise SourceError(f"no plan for the query {record.query}: {wrong}") from None
+    return _Reading(vocabulary, record.query, types | record.query.variables, names).completed(example)
 
 
-def _names(told: _Question, vocabulary: Vocabulary) -> list[tuple[Span, str]]:
-    """The names in reading order; longer ones are looked for first, since they may contain others."""
+def _names(record: _Question, vocabulary: Vocabulary) -> list[tuple[Span, str]]:
+    """Locate the names, in reading order. Search longer names first, because they may contain others."""
     found: list[tuple[Span, str]] = []
-    for mention in sorted(told.mentions, key=lambda mention: -len(mention["text"])):
-        start, length = told.question.find(mention["text"]), len(mention["text"])
+    for mention in sorted(record.mentions, key=lambda mention: -len(mention["text"])):
+        start, length = record.question.find(mention["text"]), len(mention["text"])
         while start >= 0 and any(start < span.end and span.start < start + length for span, _ in found):
-            start = told.question.find(mention["text"], start + 1)
+            start = record.question.find(mention["text"], start + 1)
         if start >= 0:
             found.append((Span(start, start + length, vocabulary.type_words(mention["type"])), mention["name"]))
     return sorted(found, key=lambda pair: pair[0].start)[: len(LETTERS)]
@@ -329,12 +313,12 @@ def _names(told: _Question, vocabulary: Vocabulary) -> list[tuple[Span, str]]:
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """Turns a query into a plan; each step also says whether it left nothing out."""
+    """Converts a query to a plan. Each step also returns whether it covered everything."""
 
     vocabulary: Vocabulary
     query: _Query
     types: dict[str, str]
-    """Of names and variables."""
+    """Types of names and variables."""
     names: list[str]
 
     def completed(self, example: Example) -> Example:
@@ -352,7 +336,7 @@ class _Reading:
         return replace(example, plan=plan, is_whole=is_whole)
 
     def _asked(self) -> tuple[Form, int | None, int | None]:
-        """The form, the attribute and the counted hop."""
+        """Return the form, the attribute and the counted hop."""
         match self.query.aggregate:
             case None:
                 return "list", None, None
@@ -366,19 +350,19 @@ class _Reading:
                 return form, None, self._counted(relation)
             case ["compare", ("max" | "min") as extreme, str(name), [first, *_]]:
                 return "compare_max" if extreme == "max" else "compare_min", self._attribute(first, name), None
-        raise SourceError(f"{self.query.aggregate} is no aggregate that the reader knows")
+        raise SourceError(f"unknown aggregate {self.query.aggregate}")
 
     def _paths(self, *, is_counted: bool) -> tuple[list[Branch], bool]:
-        """From every name to the answer or, where it is asked whether they are related, to the other names."""
+        """Return the paths from every name to the answer or, for "are they related", to the other names."""
         query, found, is_whole = self.query, dict[Branch, None](), not (self.query.any and self.query.triplets)
         if query.answer is None and query.aggregate != "exists":
             return [], True
         for triplets in query.any or [query.triplets]:
             used: set[int] = set()
-            for place, name in enumerate(self.names):
+            for index, name in enumerate(self.names):
                 for goal in self.names if query.answer is None else [query.answer]:
                     for path, places in self._walks(name, goal, triplets) if goal != name else ():
-                        found[Branch(place, path)] = None
+                        found[Branch(index, path)] = None
                         used.update(places)
             is_whole &= is_counted or len(used) == len(triplets)
         return list(found), is_whole
@@ -394,7 +378,7 @@ class _Reading:
         return found, len(found) == len(self.query.absent) and len(lacked) < 2
 
     def _required(self, numbers: Sequence[Quantity]) -> tuple[tuple[Requirement, ...], bool]:
-        """Two conditions on one number, as in a year, mean that it is that."""
+        """Return the requirements. Two conditions on one number, such as a year, mean equality."""
         numeric: dict[int, Requirement] = {}
         found: list[Requirement] = []
         is_whole = True
@@ -423,29 +407,29 @@ class _Reading:
         return next((place for place, one in every if (one.owner, one.name) == (self.types.get(who), name)), None)
 
     def _counted(self, relation: str) -> int | None:
-        """The hop from the answer that is counted, in the direction of the triplets where they say one."""
+        """Return the counted hop from the answer, in the direction of the triplets if they have one."""
         start = self.types.get(self.query.answer or "")
         hops = [(p, h) for p, h in enumerate(self.vocabulary.hops) if (h.relation, h.start) == (relation, start)]
         heads = [head for head, name, _ in self.query.triplets if name == relation]
-        told = "" if not heads else "out" if heads[-1] == self.query.answer else "in"
-        return next((p for p, h in hops if h.direction == told), hops[0][0] if hops else None)
+        direction = "" if not heads else "out" if heads[-1] == self.query.answer else "in"
+        return next((p for p, h in hops if h.direction == direction), hops[0][0] if hops else None)
 
     def _hop(self, triplet: Triplet, start: str) -> int | None:
         head, tail = self.types.get(triplet[0], ""), self.types.get(triplet[2], "")
         is_out = start == triplet[0]
         hop = Hop(triplet[1], "out", head, tail) if is_out else Hop(triplet[1], "in", tail, head)
-        return next((place for place, one in enumerate(self.vocabulary.hops) if one == hop), None)
+        return next((index for index, one in enumerate(self.vocabulary.hops) if one == hop), None)
 
     def _walks(
         self, node: str, goal: str, triplets: Sequence[Triplet], used: tuple[int, ...] = ()
     ) -> Iterator[tuple[Hops, tuple[int, ...]]]:
-        """Ways to the goal through variables: the hops, and the triplets that were used."""
+        """Yield the paths to the goal through variables: the hops, and the triplets used."""
         if node == goal:
             yield (), used
             return
-        for place, triplet in enumerate(triplets):
+        for index, triplet in enumerate(triplets):
             for here, there in ((triplet[0], triplet[2]), (triplet[2], triplet[0])):
-                hop = self._hop(triplet, here) if here == node and place not in used else None
+                hop = self._hop(triplet, here) if here == node and index not in used else None
                 if hop is not None and (there == goal or there in self.query.variables):
-                    for rest, every in self._walks(there, goal, triplets, (*used, place)):
+                    for rest, every in self._walks(there, goal, triplets, (*used, index)):
                         yield (hop, *rest), every

@@ -1,9 +1,9 @@
-"""Trains the reader on questions over many schemas.
+"""Train the reader on questions over many schemas.
 
-1  meaning: one encoder learns which hops, attributes, types and forms a question speaks of
-2  proposals: for every schema those of an encoder that has not seen it, cross-fitted over folds of schemas
-3  choice: another encoder, grown from the first, learns to tell the right proposal from the others
-4  files: both are exported as the reader opens them; schemas that were left out give an honest figure of these files
+1  meaning: an encoder learns which hops, attributes, types and forms a question means
+2  proposals: for every schema, from an encoder that has not seen it, cross-fitted over folds of schemas
+3  choice: another encoder, initialised from the first, learns to select the right proposal
+4  files: both are exported for the reader; held-out schemas are measured with these files
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ Schemas = list[SchemaExamples]
 WEIGHTS = {"forms": 0.5, "lacking": 0.2, "either": 0.2, "negated": 0.2, "operators": 0.4, "positive": 0.2, "type": 0.3}
 WEIGHTS |= {"denied": 0.5, "lacked": 0.5, "counted": 0.5, "value": 0.7, "value of answer": 0.5, "extreme": 0.5}
 WEIGHTS |= {"switch": 0.3, "quantity": 0.5, "related": 0.2, "relating": 0.5, "valued": 0.2}
-"""What the loss of each head counts; that of the paths counts 1."""
+"""Loss weight of each head. Paths have weight 1."""
 LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops", "relating": "hops"}
-"""What a head compares with, where that is not the attributes."""
+"""Labels that a head is compared with. The default is attributes."""
 LONGEST_PATH = 3
 IMPOSSIBLE = -1e4
 UNLIKELY = -8.0
-"""The prior of a right plan where nothing at all was proposed."""
+"""Prior of a right plan if nothing was proposed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the reader is trained.
+    """Training settings of the reader.
 
-    A step reads `together` batches, each of questions over one schema; with chance `described` the hops have their
-    descriptions. The choice is among one of `options` many plans; with chance `hidden` none of them is right.
-    A share of `unlinked` questions is also read with one of their names unrecognised, when no plan is right.
-    `size` is that of an encoder that starts from chance; without it the published one is taken.
+    A step reads `together` batches, each over one schema. Hops have their descriptions with probability `described`.
+    The number of plans to choose from is drawn from `options`. With probability `hidden` none of them is right.
+    A share of `unlinked` questions is also read with one name unrecognised, for which no plan is right.
+    `size` is for a randomly initialised encoder. None selects the published encoder.
     """
 
     epochs: int = 7
@@ -82,17 +82,17 @@ class Tokenised:
     schema: SchemaExamples
     labels: dict[str, list[Ids]]
     texts: list[list[Ids]]
-    """Of each question."""
+    """Token ids of each question's texts."""
     paths: list[dict[Hops, int]]
-    """From each type, with their places: shorter ones first."""
+    """Paths from each type with their indices, shorter paths first."""
     steps: list[list[Any]]
-    """From each type an array of paths for each length."""
+    """For each type, one array of paths per length."""
     lessons: list[list[Lesson]]
-    """Of each question."""
+    """Targets of each question."""
 
     @classmethod
     def of(cls, schema: SchemaExamples, tokens: Tokens) -> Tokenised:
-        """Read everything once."""
+        """Tokenise all texts of a schema."""
         known = schema.vocabulary
         texts = {"hops": known.hop_texts, "plain hops": schema.plain_hop_texts}
         texts |= {"attributes": known.attribute_texts, "types": known.type_texts}
@@ -107,7 +107,7 @@ class Tokenised:
 
 
 def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, int]:
-    """All paths of one hop, some longer ones, and all right ones."""
+    """Return all one-hop paths, a sample of longer ones, and all right ones."""
     rng = random.Random(kind)
 
     def continued(paths: list[Hops], most: int) -> list[Hops]:
@@ -116,9 +116,9 @@ def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, 
 
     one: list[Hops] = [(hop,) for hop in proposer.leaving.get(kind, ())]
     two = continued(one, networks.TWO)
-    right = [p for e in schema.examples for place, own in enumerate(e.types) if own == kind for p in _right(e, place)]
+    right = [p for e in schema.examples for index, own in enumerate(e.types) if own == kind for p in _right(e, index)]
     every = dict.fromkeys([*one, *two, *continued(two, networks.THREE), *right])
-    return {path: place for place, path in enumerate(sorted(every, key=len))}
+    return {path: index for index, path in enumerate(sorted(every, key=len))}
 
 
 def _right(example: Example, place: int) -> list[Hops]:
@@ -126,14 +126,14 @@ def _right(example: Example, place: int) -> list[Hops]:
 
 
 def word_tokens() -> Tokens:
-    """Turns texts into tokens as the reader does."""
+    """Return a function that tokenises texts like the reader."""
     tokenizer = open_tokenizer(reading.LONGEST)
     return lambda texts: [found.ids for found in tokenizer.encode_batch(list(texts))]
 
 
 @dataclass(frozen=True)
 class Option:
-    """A proposed plan in words, and what is known before it is read: its prior, and the words shared twice over."""
+    """A proposed plan as text, with its prior and two word-overlap scores."""
 
     text: str
     known: tuple[float, float, float]
@@ -141,7 +141,7 @@ class Option:
 
 
 def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[Option]]:
-    """For each question the plans that the reader would choose among, if it knew the names."""
+    """Return the plans for each question that the reader would choose from, given the names."""
     known, found = schema.vocabulary, []
     scorer, proposer, wording = Scorer(known, encoders, Labels(known, encoders)), Proposer(known), Wording(known)
     for one in schema.examples:
@@ -159,7 +159,7 @@ def _option(example: Example, text: str, prior: float, is_right: bool) -> Option
 
 @dataclass(frozen=True)
 class _Computed(Encoders):
-    """Encoders whose vectors are known already."""
+    """Encoders with precomputed vectors."""
 
     vectors: dict[str, Floats] = field(default_factory=dict)
     matrices: dict[str, Floats] = field(default_factory=dict)
@@ -182,7 +182,7 @@ class Row:
 
 
 def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[Option]], tokens: Tokens) -> list[Row]:
-    """What the choice learns from; a right plan that was not proposed is added as the least likely one."""
+    """Build the training rows of the choice. Add a missing right plan as the least likely option."""
     rows = []
     for example, proposed in zip(schema.examples, proposals, strict=True):
         options, plans = list(proposed), example.plans
@@ -208,19 +208,19 @@ def with_unlinked(schema: SchemaExamples, share: float, seed: int) -> SchemaExam
 
 @dataclass(frozen=True, eq=False)
 class Fitting(Descent):
-    """Trains one network after the other with the same settings."""
+    """Trains networks in sequence with the same settings."""
 
     settings: Settings
 
     @classmethod
     def open(cls, settings: Settings, say: Callable[[str], None]) -> Fitting:
-        """On a GPU where there is one."""
+        """Create a trainer, on a GPU if available."""
         return cls.start(networks.open_torch(), settings.seed, say, settings=settings)
 
     # 1 Meaning
 
     def fit_meaning(self, schemas: Sequence[Tokenised]) -> tuple[Any, list[float]]:
-        """The trained network and its loss in each epoch."""
+        """Train the network. Return it with its loss per epoch."""
         settings = self.settings
         encoder = networks.start_encoder(self.torch, settings.size)
         network = networks.meaning_network(self.torch, encoder).to(self.device)
@@ -245,7 +245,7 @@ class Fitting(Descent):
     ) -> list[float]:
         torch, rates, means = self.torch, [group["lr"] for group in groups], []
         optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-        steps = max(20, epochs * len(batches()) + 2)  # the schedule fails with ten
+        steps = max(20, epochs * len(batches()) + 2)  # the schedule fails with few steps
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=steps, pct_start=0.1)
         network.train()
         for epoch in range(epochs):
@@ -279,10 +279,10 @@ class Fitting(Descent):
             texts = [ids for place in chosen for ids in one.texts[place]]
             total = total + self._lessons_loss(network, one, starts, said, labels, texts)
             total = total + self._paths_loss(network, one, starts, said, labels["hops"])
-        return total / (self.settings.batch * self.settings.together)  # every question counts alike in every step
+        return total / (self.settings.batch * self.settings.together)  # equal weight for every question in every step
 
     def _meanings(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
-        """Texts of like length are read together."""
+        """Return the vectors of texts. Texts of similar length are read together."""
         order = np.argsort([len(ids) for ids in texts], kind="stable")
         some = [[texts[at] for at in part] for part in np.array_split(order, parts) if len(part)]
         with self.halved():
@@ -302,8 +302,8 @@ class Fitting(Descent):
         for place, start in starts.items():
             for lesson in one.lessons[place]:
                 lessons[lesson.head].append((start + lesson.text, lesson.right, lesson.allowed))
-        for head, told in lessons.items():
-            rows, right, allowed = zip(*told, strict=True)
+        for head, targets in lessons.items():
+            rows, right, allowed = zip(*targets, strict=True)
             own = said.index_select(0, self.tensor(rows))
             if head in SKETCHED:
                 scores = network.classes[head](network.sketched(own, [texts[row] for row in rows]))
@@ -330,15 +330,15 @@ class Fitting(Descent):
                 right = [one.paths[kind][path] for path in _right(example, at)]
                 if right:
                     by_type[kind].append((start + 1 + at, right))
-        for kind, told in by_type.items():
-            own = said.index_select(0, self.tensor([row for row, _ in told]))
+        for kind, targets in by_type.items():
+            own = said.index_select(0, self.tensor([row for row, _ in targets]))
             scores = network.turned(own, HEADS[:6]) @ hops.T
             heads, every = iter(scores), []
             for length, steps in enumerate(one.steps[kind]):
                 added = [next(heads).index_select(1, self.tensor(steps[:, at])) for at in range(length + 1)]
                 every.append(sum(added) + network.lengths[length])
             likely = self.torch.cat(every, 1).log_softmax(1)
-            each = [(row, place, 1 / len(right)) for row, (_, right) in enumerate(told) for place in right]
+            each = [(row, place, 1 / len(right)) for row, (_, right) in enumerate(targets) for place in right]
             rows, places, shares = (self.tensor(column) for column in zip(*each, strict=True))
             total = total - (likely[rows, places] * shares).sum()
         return total
@@ -346,13 +346,13 @@ class Fitting(Descent):
     # 2 Proposals
 
     def proposals(self, schemas: Schemas, tokens: Tokens) -> dict[str, list[list[Option]]]:
-        """For each schema those of a network that was trained on the other folds."""
+        """Return the proposals for each schema from a network trained on the other folds."""
         found: dict[str, list[list[Option]]] = {}
         for fold in range(self.settings.folds):
             rest, own = split(schemas, fold, self.settings.folds, self.settings.seed)
             own = [with_unlinked(one, self.settings.unlinked, self.settings.seed) for one in own]
             if own:
-                self.say(f"proposals for {len(own)} schemas by an encoder that learns from {len(rest)} others")
+                self.say(f"proposals for {len(own)} schemas by an encoder trained on {len(rest)} others")
                 network, _ = self.fit_meaning([Tokenised.of(one, tokens) for one in rest])
                 found |= {one.name: propose(one, self._computed(network, one, tokens)) for one in own}
         return found
@@ -370,7 +370,7 @@ class Fitting(Descent):
     # 3 Choice
 
     def fit_choice(self, encoder: Any, rows: list[Row]) -> tuple[Any, list[float]]:
-        """The trained network and its loss in each epoch; `encoder` is where it starts from."""
+        """Train the network from `encoder`. Return it with its loss per epoch."""
         settings = self.settings
         network = networks.choice_network(self.torch, encoder).to(self.device)
         groups = [{"params": network.parameters(), "lr": settings.choice_rate}]
@@ -399,9 +399,9 @@ class Fitting(Descent):
         return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
 
     def _drawn(self, row: Row) -> list[int]:
-        """The likeliest wrong options and, mostly, a right one, in any order."""
+        """Draw the most likely wrong options and usually a right one, in random order."""
         is_right = [option.is_right for option in row.options]
-        kept = [place for place, right in enumerate(is_right) if not right][
+        kept = [index for index, right in enumerate(is_right) if not right][
             : self.rng.choice(self.settings.options) - 1
         ]
         if any(is_right) and (not kept or self.rng.random() > self.settings.hidden):
@@ -410,24 +410,24 @@ class Fitting(Descent):
 
 
 def split(schemas: Schemas, fold: int, folds: int, seed: int) -> tuple[Schemas, Schemas]:
-    """The schemas of the other folds, and those of this one."""
+    """Return the schemas of the other folds, and of this fold."""
     own = names_of_fold((one.name for one in schemas), fold, folds, seed)
     return [one for one in schemas if one.name not in own], [one for one in schemas if one.name in own]
 
 
 def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
-    """How often a reader with these encoders is right, if it knows the names, and sees that nothing is."""
+    """Measure how often a reader with these encoders is right, given the names, and detects unanswerable questions."""
     shares = defaultdict(list)
     for schema in schemas:
         for example, options in zip(schema.examples, propose(schema, encoders), strict=True):
             is_right = [option.is_right for option in options]
             texts, known = [option.text for option in options], [option.known for option in options]
             priors, shared = [prior for prior, _, _ in known], [(names, more) for _, names, more in known]
-            told = encoders.choose([example.asked] * len(texts), texts, priors, shared, BUDGET)
+            scores = encoders.choose([example.asked] * len(texts), texts, priors, shared, BUDGET)
             if example.plan.form == "none":
-                shares["none"].append(int(np.argmax(told)) == 0)
+                shares["none"].append(int(np.argmax(scores)) == 0)
                 continue
-            shares["right"].append(bool(options) and is_right[int(np.argmax(told[1:]))])
+            shares["right"].append(bool(options) and is_right[int(np.argmax(scores[1:]))])
             shares["first"].append(bool(options) and is_right[0])
             shares["proposed"].append(any(is_right))
     return {name: float(np.mean(every)) for name, every in shares.items()} | {"questions": len(shares["right"])}
@@ -436,9 +436,9 @@ def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
 def fit_reader(
     schemas: Schemas, out: Path, settings: Settings, card: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, float]:
-    """Train on all of these schemas and write the weights; returns the losses of the first and the last epoch."""
+    """Train on all schemas and write the weights. Return the losses of the first and last epoch."""
     if len(schemas) < 2:
-        raise InputError(f"proposals need schemas to learn from and others to be made for: two, not {len(schemas)}")
+        raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
     fitting, tokens = Fitting.open(settings, say), word_tokens()
     proposals = fitting.proposals(schemas, tokens)
     read = [with_unlinked(one, settings.unlinked, settings.seed) for one in schemas]
@@ -461,9 +461,9 @@ def train_reader(
     seed: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
-    """Train on every schema of the sources but those left out, and measure on these.
+    """Train on all schemas except those left out, and measure on these.
 
-    `left_out` is a fold such as "0/3", or how the names of schemas begin: "j_,k_".
+    `left_out` is a fold such as "0/3", or prefixes of schema names such as "j_,k_".
     """
     settings, schemas = Settings(epochs=epochs, seed=seed), read_sources(sources)
     left: Schemas = []

@@ -1,6 +1,6 @@
-"""Queries of the query language as plans: the way back from what `Translator` writes.
+"""Convert queries of the query language to plans: the inverse of `Translator`.
 
-A query may also be written as databases have it, with groups and counts of rows. Whatever no plan says is refused.
+Queries may also use groups and counts of rows, like databases. Queries without an equivalent plan are rejected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OF_VALUES: dict[str, Form] = {"avg": "average", "sum": "sum", "max": "highest", 
 
 
 class NoPlanError(Exception):
-    """A query that no plan says."""
+    """Raised for a query without an equivalent plan."""
 
 
 def means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> bool:
@@ -48,9 +48,9 @@ def means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> 
 
 
 def plan_of(query: AnyQuery, vocabulary: Vocabulary, names: Sequence[str], numbers: Sequence[Quantity]) -> Plan:
-    """Return the plan that says the same as a query. Raise NoPlanError if there is none.
+    """Return the plan equivalent to a query. Raise NoPlanError if there is none.
 
-    `names` are what the question names and `numbers` its numbers, in reading order.
+    `names` are the names in the question and `numbers` its numbers, in reading order.
     """
     if not isinstance(query, Query):
         raise NoPlanError("a combination of queries")
@@ -68,7 +68,7 @@ class _Query:
     denied: list[Branch] = field(default_factory=list)
     asked: int | None = None
     used: set[int] = field(default_factory=set)
-    """Numbers that conditions compare with."""
+    """Numbers used by conditions."""
 
     @cached_property
     def types(self) -> dict[str, str]:
@@ -76,17 +76,16 @@ class _Query:
 
     @cached_property
     def shown(self) -> tuple[Expression, ...]:
-        """Columns, without those that only repeat what the answers are sorted or chosen by."""
+        """Columns, without those that only repeat an order or a condition."""
         columns = tuple(column.expression for column in self.query.columns)
-        known = {key.expression for key in self.query.order} | {part.left for part in self._compared()}
+        conditions = (*self.query.having, *self.query.pattern.where)
+        known = {key.expression for key in self.query.order}
+        known |= {part.left for part in conditions if isinstance(part, Compare)}
         shown = columns[:1] + tuple(one for one in columns[1:] if one not in known)
         match shown:
             case (Var(node), Attribute(owner, _) as value) if node == owner:
-                return (value,)  # it comes with its node
+                return (value,)  # the answer includes its node
         return shown
-
-    def _compared(self) -> Iterator[Compare]:
-        yield from (one for one in (*self.query.having, *self.query.pattern.where) if isinstance(one, Compare))
 
     def plan(self) -> Plan:
         target = self._target()
@@ -112,7 +111,7 @@ class _Query:
             asked=self.asked,
         )
 
-    # What is asked for
+    # Target and form
 
     def _target(self) -> str:
         shown = self.query.group[0] if self.query.group else self.shown[0]
@@ -215,19 +214,19 @@ class _Query:
         return "list", None, None
 
     def _limit(self) -> None:
-        """Require the first k, unless it is only the first of an order."""
+        """Require the first k, unless the query takes the first of an order."""
         if self.query.first is not None and not (self.query.order and self.query.first == 1):
             self.required.append(Requirement(None, "<=", self._number(self.query.first)))
 
     def _neighbor(self, target: str) -> int:
-        """Return the hop to what is counted for each node of the target."""
+        """Return the hop to the nodes counted for each target node."""
         hops = [hop for hop, end in self._steps(target) if end in self.types and len(list(self._steps(end))) == 1]
         if len(hops) != 1:
             raise NoPlanError("no single thing that is counted")
         return hops[0]
 
     def _counted(self, part: Aggregate, target: str) -> int:
-        """Return the hop whose ends an aggregate over a pattern counts."""
+        """Return the hop counted by an aggregate over a pattern."""
         over = part.over or Pattern()
         if part.function != "count" or len(over.edges) != 1 or over.where or target not in over.edges[0].variables:
             raise NoPlanError("another count")
@@ -264,23 +263,23 @@ class _Query:
                 raise NoPlanError("another condition")
 
     def _owned(self, part: Attribute, target: str) -> None:
-        """Refuse conditions on a node that a plan does not tell from another of its type."""
+        """Raise NoPlanError for a condition on one of several nodes of the same type."""
         kind = self.types.get(part.variable)
         if part.variable != target and list(self.types.values()).count(kind or "") != 1:
             raise NoPlanError("a condition on one of several nodes of a type")
 
     def _number(self, value: float | str, kind: str = "number", attribute: str = "") -> int:
-        for place, number in enumerate(self.numbers):
-            if place not in self.used and means(number, value, kind, attribute):
-                self.used.add(place)
-                return place
+        for index, number in enumerate(self.numbers):
+            if index not in self.used and means(number, value, kind, attribute):
+                self.used.add(index)
+                return index
         raise NoPlanError("a number that the question does not have")
 
     def _attribute(self, part: Attribute) -> int:
         owner = self.types.get(part.variable)
-        for place, one in enumerate(self.vocabulary.attributes):
+        for index, one in enumerate(self.vocabulary.attributes):
             if (one.owner, one.name) == (owner, part.name):
-                return place
+                return index
         raise NoPlanError("an attribute that the schema does not have")
 
     # Relations
@@ -324,7 +323,7 @@ class _Query:
             yield self._hop(edge, node, self.types), other
 
     def _hop(self, edge: Edge, start: str | Constant, types: dict[str, str]) -> int:
-        """Return the hop along an edge. An end of no type may be of any."""
+        """Return the hop along an edge. An end without a type matches any type."""
 
         def fits(end: str | Constant, kind: str) -> bool:
             known = types.get(end) if isinstance(end, str) else getattr(end, "type", None)
@@ -333,8 +332,8 @@ class _Query:
         other = edge.tail if start == edge.head else edge.head
         direction = "out" if start == edge.head else "in"
         found = [
-            place
-            for place, hop in enumerate(self.vocabulary.hops)
+            index
+            for index, hop in enumerate(self.vocabulary.hops)
             if (hop.relation, hop.direction) == (edge.relation, direction)
             and fits(start, hop.start)
             and fits(other, hop.end)
