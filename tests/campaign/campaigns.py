@@ -51,7 +51,7 @@ CAMPAIGNS = (
         "groups",
         "a base with groups changed once more, against what its readers may see",
         lambda _, seed, at: groups.history(seed, at),
-        8,
+        4,
         10_000,
         groups.STEPS,
     ),
