@@ -232,7 +232,7 @@ def _compared_with_a_rebuild(case: Case) -> list[str]:
             for question in ("Which name is it?", f"Who knows {nodes[key]['name']}?")
         )
     )
-    asks = case.rng.random() < 0.5
+    asks = case.rng.random() < 0.25
     shown, wanted = (_everything(base, questions, asks=asks) for base in (view, reference))
     for base in (view, reference):
         base.tools.local.release()
@@ -520,7 +520,7 @@ def _documents(rng: random.Random, place: Path) -> list[str]:
                 if (mark in shown) != (not groups or bool({*caller} & groups))
             ]
             problems += [f"documents: {caller} see {name}, or not, otherwise than {rules}" for name in wrong]
-        problems += _documents_compared(rng.choice(CALLERS), markers, place, asks=rng.random() < 0.5)
+        problems += _documents_compared(rng.choice(CALLERS), markers, place, asks=rng.random() < 0.25)
         if problems:
             return problems
     return []
