@@ -1,6 +1,7 @@
 """The text form, the check against a schema, and what the executor gives on a small base."""
 
 import json
+import time
 
 import pytest
 
@@ -84,6 +85,8 @@ def test_errors_say_what_is_possible(text, expected):
         ('find x where (x) and length(x.name) = "long"', "expected a number"),
         ("find number(length(x.name)) where (x)", "without number"),
         ('find x where (x) and x.name matches "[a"', "regular expression"),
+        ('find x where (x) and x.name matches "a)(b"', "regular expression"),
+        ('find x where (x) and x.name matches "(?=a)b"', "regular expression"),
     ],
 )
 def test_a_query_that_does_not_fit_the_schema_is_refused(text, expected, base):
@@ -126,6 +129,44 @@ def test_named_constants_are_linked_before_they_are_used(base):
 def test_a_query_with_too_many_solutions_ends_with_an_error(base):
     with pytest.raises(QueryTooLargeError, match="too many solutions"):
         execute(base, parse("find count(*) where (a) and (b) and (c)"), Limits(rows=100))
+
+
+RING = 300
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory):
+    """Nodes in a circle, the first one with a long name."""
+    nodes = [(f"k{place}", "thing", "a" * 40 if place == 0 else f"name {place}", [], "") for place in range(RING)]
+    edges = [(f"k{place}", "next", f"k{(place + 1) % RING}", None) for place in range(RING)]
+    return build_graph(tables(nodes, edges), tmp_path_factory.mktemp("ring"))
+
+
+def test_a_regular_expression_takes_time_in_proportion_to_the_texts(ring):
+    begun = time.process_time()
+    assert execute(ring, parse('find x where (x: thing) and x.name matches "(a+)+b"')).rows == []
+    assert keys(execute(ring, parse('find x where (x: thing) and x.name matches "(a+)+|name 7"'))) == [("k0",), ("k7",)]
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("walk", ["{1000000000,}", "*"])
+def test_a_walk_of_any_length_ends(walk, ring):
+    """Walks that never end are refused, and the others come to all nodes."""
+    begun = time.process_time()
+    for text in (f"find x, y where (x) -[next{walk}]-> (y)", f'find y where node("k0") -[next{walk}]-> (y)'):
+        try:
+            rows = execute(ring, parse(text)).rows
+            assert len(rows) == (RING if text.startswith("find y") else RING * RING)
+            assert not walk.startswith("{1000")
+        except QueryTooLargeError:
+            assert walk.startswith("{1000")
+    assert time.process_time() - begun < 20
+
+
+def test_a_result_with_too_many_cells_is_refused_before_it_is_made(ring):
+    with pytest.raises(QueryTooLargeError, match="90,000 rows"):
+        execute(ring, parse("find x, y where (x) and (y)"), Limits(cells=100_000))
+    assert len(execute(ring, parse("find x, y where (x) and (y) first 5"), Limits(cells=100_000)).rows) == 5
 
 
 def test_next_previous_and_differences_need_no_form_of_their_own(base):

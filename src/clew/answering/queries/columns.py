@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.answering.queries.literals import Check, as_days, literal_checks
+from clew.answering.queries.literals import Check, as_days, literal_checks, match_whole
 
 Array = NDArray[Any]
 Ids = NDArray[np.int64]
@@ -173,7 +173,7 @@ def compare_literal(column: Column, comparison: str, literal: Any) -> Mask:
 
 def _checked(column: Column, check: Check) -> Mask:
     if check.comparison == "matches":
-        return np.array([re.fullmatch(check.value, text) is not None for text in column.texts])[column.values]
+        return np.array(match_whole(check.value, column.texts), np.bool_)[column.values]
     if check.kind == "text":
         test = PARTS.get(check.comparison) or ORDERS[check.comparison]
         return np.array([test(text.lower(), check.value) for text in column.texts], np.bool_)[column.values]
