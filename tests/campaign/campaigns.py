@@ -32,12 +32,20 @@ class Campaign:
 CAMPAIGNS = (
     Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 12, 1_000),
     Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 8, 2_000),
-    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 40, 5_000),
+    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 60, 5_000),
     Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 5_000),
     Campaign("questions", "questions over all methods", reading.questions, 1, 20_000, reading.QUESTIONS),
+    Campaign("queries", "texts of the query language", reading.query_texts, 4, 5_000, reading.TOGETHER),
     Campaign("replies", "a model that says anything", reading.model_replies, 3, 1_000, reading.TOGETHER // 5),
     Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 500),
-    Campaign("bolt", "a server that sends anything by Bolt", lambda _w, s, _at: lying_bolt.replies(s), 10, 500),
+    Campaign(
+        "bolt",
+        "a server that sends anything by Bolt",
+        lambda _w, s, _at: lying_bolt.together(s),
+        1,
+        500,
+        lying_bolt.SERVERS,
+    ),
     Campaign("requests", "bodies and paths of HTTP", reading.requests, 1, 2_000, reading.TOGETHER),
     Campaign(
         "sequences",

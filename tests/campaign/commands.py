@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from bases import content, copied, document_base, document_files, graph_base, leftovers, vectors
+from bases import circle_base, content, copied, document_base, document_files, graph_base, leftovers, vectors
 from syscalls import kill_before
 from trials import Cost, cost
 
@@ -180,6 +180,7 @@ class Writers:
             for method in method_names():
                 with suppress(ClewError):
                     base.ask("Which disease has long fingers?", method)
+        self.circle = clew.open(circle_base(place / "circle.kb"), embedder="hash")
 
     def commands(self) -> Mapping[str, Command]:
         """By name."""
