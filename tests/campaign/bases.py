@@ -27,7 +27,7 @@ def graph_base(folder: Path) -> Path:
     return folder
 
 
-CIRCLE = 1_500
+CIRCLE = 400
 """Nodes of the circle of `circle_base`."""
 
 

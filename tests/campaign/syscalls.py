@@ -18,13 +18,13 @@ from trials import judged
 _NUMBERS = {
     "aarch64": {
         "fd": {"write": 64, "writev": 66, "pwrite64": 68, "ftruncate": 46, "fallocate": 47, "fsync": 82,
-               "fdatasync": 83, "sendfile": 71},
+               "fdatasync": 83, "sendfile": 71, "sendto": 206},
         "at": {"openat": 56, "mkdirat": 34, "unlinkat": 35, "linkat": 37, "renameat": 38, "renameat2": 276},
         "path": {"truncate": 45},
     },
     "x86_64": {
         "fd": {"write": 1, "writev": 20, "pwrite64": 18, "ftruncate": 77, "fallocate": 285, "fsync": 74,
-               "fdatasync": 75, "sendfile": 40},
+               "fdatasync": 75, "sendfile": 40, "sendto": 44},
         "at": {"openat": 257, "mkdirat": 258, "unlinkat": 263, "linkat": 265, "renameat": 264, "renameat2": 316},
         "path": {"truncate": 76, "open": 2, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
                  "unlink": 87},
@@ -58,8 +58,14 @@ class Ended:
     """The call before which it was killed."""
 
 
-def kill_before(work: Callable[[], object], folder: Path, at: int | None = None) -> Ended:
-    """Do a piece of work in another process, and kill it right before its `at`th call that writes below a folder."""
+SOCKETS = "socket:"
+
+
+def kill_before(work: Callable[[], object], folder: Path | str, at: int | None = None) -> Ended:
+    """Do a piece of work in another process, and kill it right before its `at`th call that writes below a folder.
+
+    In the place of a folder, SOCKETS stands for what is sent to other processes.
+    """
     receiving, sending = os.pipe()
     child = os.fork()
     if not child:
@@ -69,7 +75,7 @@ def kill_before(work: Callable[[], object], folder: Path, at: int | None = None)
         os.write(sending, fault.encode("utf-8", "replace"))
         os._exit(0)
     os.close(sending)
-    root, seen, call = str(folder.resolve()), 0, ""
+    root, seen, call = folder if isinstance(folder, str) else str(folder.resolve()), 0, ""
     os.waitpid(child, 0)
     _ptrace(_SETOPTIONS, child, _FORK | _VFORK | _CLONE | _SECCOMP | _EXITKILL)
     _ptrace(_CONT, child, 0)

@@ -70,7 +70,7 @@ class Limits:
     """Maximum number of cells of a result, which take about 300 bytes each."""
 
 
-STEP_WORK = 25_000
+STEP_WORK = 50_000
 """Work of one step of a walk, in rows, however few nodes it starts from."""
 
 
