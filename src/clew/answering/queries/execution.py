@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
@@ -286,10 +286,12 @@ class _Run:
         if edge.is_single:
             near, far, *_ = self.step(nodes, edge, forward)
             return _unpacked(distinct(np.sort(_packed(near, far))))
-        level, steps = _packed(nodes.array, nodes.array), 0
-        while len(level) and steps < edge.least:
-            level, steps = self.next_level(level, edge, forward), steps + 1
-        parts = [level]  # each more than twice as long as the next, so that a pair is moved a few times only
+        level = _packed(nodes.array, nodes.array)
+        level = _repeated(level, edge.least, lambda level: self.next_level(level, edge, forward))
+        steps, parts = (
+            edge.least,
+            [level],
+        )  # each more than twice as long as the next, so that a pair is moved a few times only
         while len(level) and (edge.most is None or steps < edge.most):
             level, steps = self.next_level(level, edge, forward), steps + 1
             for part in parts:
@@ -310,11 +312,13 @@ class _Run:
     def reach(self, nodes: NodeSet, edge: Edge, forward: bool) -> NodeSet:
         """Return the nodes that an unnamed edge or walk reaches from some nodes."""
         direction: Direction = "any" if not edge.directed else "out" if forward else "in"
-        level, steps = nodes, 0
-        while len(level) and steps < edge.least:
+
+        def next_nodes(level: Array) -> Array:
             self.spend(len(level), work=len(level) + STEP_WORK)
-            level, steps = self.kb.neighbors(level, edge.relation, direction), steps + 1
-        reached = level
+            return self.kb.neighbors(NodeSet(level), edge.relation, direction).array
+
+        level = NodeSet(_repeated(nodes.array, edge.least, next_nodes))
+        reached, steps = level, edge.least
         while len(level) and (edge.most is None or steps < edge.most):
             self.spend(len(reached), work=len(reached) + STEP_WORK)
             level = self.kb.neighbors(level, edge.relation, direction) - reached
@@ -743,6 +747,18 @@ def _members(column: Array) -> NodeSet:
 def _packed(near: Array, far: Array) -> Ids:
     packed: Ids = (near.astype(np.int64) << 32) | far
     return packed
+
+
+def _repeated(level: Array, count: int, step: Callable[[Array], Array]) -> Array:
+    """Take `count` steps from a level. If a level comes again, skip whole rounds (Brent's algorithm)."""
+    seen, seen_after, done = level, 0, 0
+    while len(level) and done < count:
+        level, done = step(level), done + 1
+        if np.array_equal(level, seen):
+            done = count - (count - done) % (done - seen_after)
+        elif not done & (done - 1):
+            seen, seen_after = level, done
+    return level
 
 
 def _without(pairs: Ids, sorted_pairs: Ids) -> Ids:
