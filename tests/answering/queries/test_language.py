@@ -6,9 +6,13 @@ import time
 import pytest
 
 import clew
+from clew.answering.queries.columns import NumberTooLargeError
 from clew.answering.queries.execution import Limits, QueryTooLargeError, execute, solutions
 from clew.answering.queries.kinds import check
+from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.parsing import QuerySyntaxError, parse
+from clew.answering.queries.sparql import sparql
+from clew.answering.queries.sql import sql
 from clew.core.errors import InputError, SchemaError
 from clew.core.query import Named, Nodes, constants, linked
 from conftest import EDGES, build_graph, tables
@@ -173,6 +177,35 @@ def test_a_walk_that_takes_too_many_steps_is_refused(tmp_path):
     )
     with pytest.raises(QueryTooLargeError, match="too many"):
         execute(circles, query, Limits(work=20_000_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "find 9999999999999999999999",
+        "find (9223372036854775807 + 1)",
+        "find length(x.name) * 9223372036854775807 where (x: thing)",
+        "find sum(length(x.name) * 40000000000000000) where (x: thing)",
+        "find abs(-9223372036854775808)",
+        "find round(1e308)",
+        "find 1e308 + 1e308",
+    ],
+)
+def test_a_number_that_cannot_be_held_is_refused(text, ring):
+    with pytest.raises(NumberTooLargeError, match="smaller"):
+        execute(ring, parse(text))
+
+
+def test_sums_of_whole_numbers_are_exact(ring):
+    query = "find sum(length(x.name) * 0 + 9007199254740993) where (x: thing)"
+    assert keys(execute(ring, parse(query))) == [(RING * 9007199254740993,)]
+
+
+def test_a_long_walk_is_not_written_out_in_other_languages(ring):
+    query = parse("find x where (x) -[next{1,99999999999}]-> (x)")
+    for print_query in (sparql, sql):
+        with pytest.raises(CannotPrintError, match="30 steps"):
+            print_query(query, ring.schema)
 
 
 def test_a_result_with_too_many_cells_is_refused_before_it_is_made(ring):
