@@ -244,6 +244,12 @@ def query(pick: random.Random, sound: list[str]) -> str:
         opened, closed = pick.choice([("(", ")"), ("not exists {(x) and ", "}"), ("((find x where ", "))"), ("-", "")])
         depth = pick.choice([5, 55, 70, 400])
         return f"find x where {opened * depth}(x){closed * depth}"[:9_999]
+    if shape < 0.65:
+        part = pick.choice(["1 + ", "2 * ", "(find x where (x)) union ", "not ", "x.n = 1 and ", "9", "- ", "abs("])
+        return f"find {pick.choice(['', 'x where (x: place) and '])}{part * pick.choice([9, 99, 400, 9_000])}1"[:9_999]
+    if shape < 0.7:
+        quoted = pick.choice(["\\q", "\\u12", "\\ud800", "a\nb", "\\", "\x00", "\\\\d+"])
+        return f'find x where (x) and x.name {pick.choice(["=", "matches", "contains"])} "{quoted}"'
     words = whole.split()
     for _ in range(pick.randrange(1, 6)):
         place = pick.randrange(len(words))

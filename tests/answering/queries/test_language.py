@@ -63,6 +63,10 @@ def test_the_text_form_round_trips_and_fits_the_schema(text, base):
         ("find median(x.age) where (x)", "one of the functions count"),
         ("find x where (x) limit 3", "first"),
         ("find x where " + "(" * 80 + "x.a = 1" + ")" * 80, "brackets"),
+        (r'find x where (x) and x.name matches "\d+"', "two backslashes"),
+        ("find " + "1+" * 4_000 + "1", "100 terms"),
+        ("union".join(["(find x where (x))"] * 430), "100 terms"),
+        ("find x where (x) first " + "9" * 5_000, "5000 digits"),
     ],
 )
 def test_errors_say_what_is_possible(text, expected):
