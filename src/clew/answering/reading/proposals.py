@@ -52,6 +52,8 @@ NEARER, NOWHERE = 0.5, -50.0
 """What it counts whether attributes or relations are nearer to what is called the most; of none at all."""
 COUNTED = -1.0
 """What it costs to compare two names by the number of their edges instead of by an attribute."""
+MAX_COMBINED = 500
+"""Number of combinations of requirements that are looked at, the likeliest first."""
 RANGE = 1.0
 """What is added where two numbers are the ends of a range, and taken where they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
@@ -440,9 +442,17 @@ class Proposer:
             if here[attribute]:
                 operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
                 options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
-        for chosen in itertools.product(*options):
-            requirements = tuple(requirement for requirement, _ in chosen if requirement is not None)
-            yield replace(plan, requirements=requirements), sum(score for _, score in chosen) + _between(requirements)
+        combined: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
+        for choices in options:
+            combined = [
+                (chosen if one is None else (*chosen, one), score + likely)
+                for chosen, score in combined
+                for one, likely in choices
+            ]
+            if len(combined) > MAX_COMBINED:
+                combined = sorted(combined, key=lambda pair: -pair[1])[:MAX_COMBINED]
+        for requirements, score in combined:
+            yield replace(plan, requirements=requirements), score + _between(requirements)
 
     @staticmethod
     def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
