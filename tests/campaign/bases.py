@@ -3,13 +3,17 @@
 import hashlib
 import json
 import shutil
+from datetime import date
 from pathlib import Path
+
+import pyarrow as pa
 
 import documents_made
 import formats_made
 from clew.documents.building import build_documents
 from clew.store.building import build
 from clew.store.graph.manifest import LOCK, read_manifest
+from clew.store.graph.tables import Piece, Tables
 from clew.store.open_base import OpenBase
 from conftest import tables
 
@@ -20,6 +24,22 @@ def graph_base(folder: Path) -> Path:
     """The tiny graph, every node with its vector."""
     build(tables(), folder)
     OpenBase.switch_embedder(folder, "hash")
+    return folder
+
+
+CIRCLE = 400
+"""Nodes of the circle of `circle_base`."""
+
+
+def circle_base(folder: Path) -> Path:
+    """The tiny graph, and places in a circle with numbers and days."""
+    small = tables()
+    keys = [f"place{number}" for number in range(CIRCLE)]
+    days = [date(1990 + number % 30, 1 + number % 12, 1) if number % 5 else None for number in range(CIRCLE)]
+    columns = {"key": keys, "type": ["place"] * CIRCLE, "name": [f"Place {key}" for key in keys], "day": days}
+    columns |= {"n": [number % 7 if number % 3 else None for number in range(CIRCLE)], "text": ["a" * 60] * CIRCLE}
+    edges = {"head": keys, "relation": ["next"] * CIRCLE, "tail": [*keys[1:], keys[0]]}
+    build(Tables((*small.nodes, Piece(pa.table(columns), "p")), (*small.edges, Piece(pa.table(edges), "c"))), folder)
     return folder
 
 

@@ -11,14 +11,19 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from bases import content, copied, document_base, document_files, graph_base, leftovers, vectors
+from bases import circle_base, content, copied, document_base, document_files, graph_base, leftovers, vectors
+from syscalls import kill_before
 from trials import Cost, cost
 
 import clew
 from clew.answering.methods.catalog import method_names
 from clew.answering.methods.subgraph_reranking.ranker_file import read_card
 from clew.answering.methods.tuned import Tuned, keep_tuned
+from clew.answering.queries.relation_paths import Move
+from clew.answering.reading.encoders import Encoders
+from clew.answering.reading.feedback import keep_taught, read_taught
 from clew.answering.reading.fitted import Fitted
+from clew.answering.reading.path_ranker import Taught
 from clew.cli.inspect import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth
@@ -34,6 +39,7 @@ from clew.server.team.team import Team
 from clew.server.wire_team import UserChange
 from clew.store.building import build, check, update
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
+from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import BESIDE, read_manifest
 from clew.store.index.build import vectors_are_behind
 from clew.store.open_base import OpenBase
@@ -51,6 +57,20 @@ ASKED = [
 CHOSEN = Tuned(method="bm25", options={"k": 5}, before=0.1, after=0.2, questions=9)
 MOVE = np.ones(DIMENSION, dtype=np.float32)
 WORDED = [AskedFor(about="gene → associated_with → disease", way="reached", questions=["what causes []"])]
+MISREAD = [
+    AskedFor(
+        about=about,
+        way="reached",
+        questions=[
+            way.format(word) for way in ("who {} []", "the {} of []", "[] {} whom", "tell me the {} of []", "{} []")
+        ],
+    )
+    for about, word in (
+        ("disease → has phenotype → phenotype", "gene"),
+        ("disease ← associated with ← gene", "symptom"),
+    )
+]
+"""Questions that the reader as shipped reads otherwise, so that a fit is taken into use."""
 TIMES = re.compile(rb'"(seconds|started|at|created|made)": ?[^,}]+')
 
 State = dict[str, str]
@@ -88,6 +108,15 @@ def taught_state(folder: Path) -> State:
     """What a base is, with what it was taught."""
     taught = {name: str((folder / name).read_bytes()) for name in BESIDE if (folder / name).exists()}
     return content(folder) | taught
+
+
+def learned_state(folder: Path) -> State:
+    """What a base is, and what was learned for it: both parts of it change at once."""
+    kb = ArrayKnowledgeBase.open(folder)
+    fitted = Fitted.beside(kb, Encoders().version)
+    kb.release()
+    moves = {} if fitted is None else {text: move.tolist() for text, move in fitted.moves.items()}
+    return content(folder) | {"paths": str(read_taught(folder)), "moves": str(moves)}
 
 
 def no_faults(_folder: Path, _allowed: frozenset[str]) -> list[str]:
@@ -133,6 +162,10 @@ class Writers:
         _merge(self.merged)
         self.confirmed = copied(self.graph, place / "confirmed.kb")
         keep_confirmed(self.confirmed, Confirmed(question="Which gene is associated with [MFS]?", answers=["FBN1"]))
+        self.learned = copied(self.confirmed, place / "learned.kb")
+        keep_asked(self.learned, MISREAD)
+        keep_taught(self.learned, [Taught("an older question", (Move("has_phenotype", "out"),))])
+        Fitted(Encoders().version, {"gene": MOVE}).keep(self.learned)
         self.team = place / "team"
         self.team.mkdir()
         team = Team.open(self.team / "users.db")
@@ -147,6 +180,7 @@ class Writers:
             for method in method_names():
                 with suppress(ClewError):
                     base.ask("Which disease has long fingers?", method)
+        self.circle = clew.open(circle_base(place / "circle.kb"), embedder="hash")
 
     def commands(self) -> Mapping[str, Command]:
         """By name."""
@@ -166,7 +200,7 @@ class Writers:
                 lambda folder: _confirm(folder, question), self.confirmed, taught_state, taught_state, beside=beside
             ),
             "feedback --learn": Command(
-                lambda folder: learn(OpenBase.open(folder)), self.confirmed, taught_state, taught_state, beside=beside
+                lambda folder: learn(OpenBase.open(folder)), self.learned, learned_state, taught_state, beside=beside
             ),
             "tune": Command(
                 lambda folder: keep_tuned(folder, CHOSEN), self.confirmed, taught_state, taught_state, beside=beside
@@ -207,6 +241,12 @@ class Writers:
         folder = self.begin(command, self.place / "undisturbed")
         taken = cost(lambda: command.work(folder), folder)
         return command.state(folder), command.ended(folder), taken
+
+    def calls(self, name: str) -> int:
+        """Return the number of system calls by which a command writes."""
+        command = self.commands()[name]
+        folder = self.begin(command, self.place / "undisturbed")
+        return kill_before(lambda: command.work(folder), folder).moments
 
     def begin(self, command: Command, folder: Path) -> Path:
         """A folder in the state in which a command finds it."""

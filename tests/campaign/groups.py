@@ -21,15 +21,20 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import clew
+from clew.answering.methods.role_choice import reader_of
 from clew.answering.methods.tuned import Tuned, keep_tuned
+from clew.answering.reading.fitted import Fitted
 from clew.core.errors import ClewError, InputError, NotFoundError
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.lab.training.feedback import learn
+from clew.lab.training.own_base import AskedFor, keep_asked
+from clew.models.embedding.words import DIMENSION
 from clew.store.building import build, read_changes, update
 from clew.store.confirmed import Confirmed, keep_confirmed
 from clew.store.curation.merging import merge, undo
@@ -44,6 +49,7 @@ NAMES = ("hr", "board", "lab")
 CALLERS = ((), ("hr",), ("board",), ("lab",), ("hr", "lab"), NAMES)
 EVERYBODY = frozenset({*NAMES, "nobody"})
 RULES = {"R*": ["hr"], "R1*": ["board", "lab"]}
+DOCUMENT_COLUMNS = {"label": "text", "lines": "text", "page": "integer", "section": "text"}
 KEYS = [f"{kind}{number}" for kind in "PR" for number in range(1, 12)]
 Groups = frozenset[str]
 Edge = tuple[str, str, str, int, Groups]
@@ -116,7 +122,7 @@ def history(seed: int, place: Path) -> list[str]:
     folder = place / f"groups-{seed}"
     folder.mkdir()
     rng = random.Random(seed)
-    problems = _documents(rng, folder) if seed % 20 == 0 else _graph(Case(rng, folder))
+    problems = _documents(rng, folder) if seed % 10 == 0 else _graph(Case(rng, folder))
     shutil.rmtree(folder, ignore_errors=True)
     return problems
 
@@ -124,7 +130,8 @@ def history(seed: int, place: Path) -> list[str]:
 def _graph(case: Case) -> list[str]:
     problems: list[str] = []
     for _ in range(STEPS):
-        moves = (_updated, _updated, _updated, _merged, _merged, _undone, _built, _confirmed, _learned, _tuned)
+        taught = (_confirmed, _learned, _tuned, _trained)
+        moves = (_updated, _updated, _updated, _merged, _merged, _undone, _built, *taught)
         move = case.rng.choice(moves) if case.model.nodes else _built
         widen = case.rng.random() < 0.25
         expected, act = move(case, widen)
@@ -148,7 +155,10 @@ def _graph(case: Case) -> list[str]:
             problems += [
                 f"{move.__name__} showed {who or 'everybody'} {sorted(new)}" for who, new in opened.items() if new
             ]
-    return problems or _compared_with_a_rebuild(case)
+        problems += [f"after {move.__name__}: {problem}" for problem in _compared_with_a_rebuild(case)]
+        if problems:
+            return problems
+    return []
 
 
 def _whole(case: Case) -> Tables:
@@ -207,6 +217,7 @@ def _compared_with_a_rebuild(case: Case) -> list[str]:
         view.tools.local.release()
         return []
     rest = case.place / "rest.kb"
+    shutil.rmtree(rest, ignore_errors=True)
     plain = Model(
         {key: {**node, GROUPS: frozenset()} for key, node in nodes.items()},
         tuple((*edge[:4], frozenset()) for edge in edges),
@@ -221,20 +232,24 @@ def _compared_with_a_rebuild(case: Case) -> list[str]:
             for question in ("Which name is it?", f"Who knows {nodes[key]['name']}?")
         )
     )
-    shown, wanted = (_everything(base, questions) for base in (view, reference))
+    asks = case.rng.random() < 0.25
+    shown, wanted = (_everything(base, questions, asks=asks) for base in (view, reference))
     for base in (view, reference):
         base.tools.local.release()
     return [] if shown == wanted else [f"the view of {caller} differs from a base without what is hidden"]
 
 
-def _everything(base: clew.Base, questions: Path) -> str:
-    """Return all that a caller can see of a base, and how it answers questions."""
+def _everything(base: clew.Base, questions: Path, *, asks: bool) -> str:
+    """Return all that a caller can see of a base, and how it is evaluated and answers a question."""
     kb = base.tools.local
     judged = clew.evaluate(base, questions, ("bm25",)).runs[0].rows if questions.stat().st_size else ()
     outcomes = [(row.metrics, row.ranking) for row in judged]
     nodes = [(kb.node(node), kb.triples(node), kb.text(node, relations=True)) for node in range(len(kb))]
     found = [base.find(text) for text in ("name", "colour")] + [base.find("text", in_text=True)]
-    return repr((nodes, base.schema, found, kb.notes, outcomes))
+    asked = [json.loads(line)["question"] for line in questions.read_text().splitlines()]
+    answers = [base.ask(question) for question in asked[-1:] if asks]
+    told = [(answer.text, answer.state, answer.candidates, answer.query) for answer in answers]
+    return repr((nodes, base.schema, found, kb.notes, outcomes, told))
 
 
 def _tables(model: Model, visibility: Visibility | None = None) -> Tables:
@@ -436,6 +451,21 @@ def _tuned(case: Case, widen: bool) -> tuple[Model | None, Act]:
     return case.model, lambda: keep_tuned(case.base, tuned)
 
 
+def _trained(case: Case, widen: bool) -> tuple[Model | None, Act]:
+    """Move what the reader knows of each relation, which changes nothing that a reader of a part sees."""
+
+    def act() -> None:
+        tools = OpenBase.open(case.base, embedder="hash")
+        reader = reader_of(tools)
+        texts = reader.vocabulary.hop_texts
+        moves = {text: np.full(DIMENSION, case.rng.random(), dtype=np.float32) for text in texts}
+        keep_asked(case.base, [AskedFor(about=text, way="reached", questions=["who is it to []"]) for text in texts])
+        Fitted(reader.encoders.version, moves).keep(case.base)
+        tools.local.release()
+
+    return case.model, act
+
+
 # Documents: files in folders, and rules that say who may read them
 
 
@@ -490,4 +520,35 @@ def _documents(rng: random.Random, place: Path) -> list[str]:
                 if (mark in shown) != (not groups or bool({*caller} & groups))
             ]
             problems += [f"documents: {caller} see {name}, or not, otherwise than {rules}" for name in wrong]
-    return problems
+        problems += _documents_compared(rng.choice(CALLERS), markers, place, asks=rng.random() < 0.25)
+        if problems:
+            return problems
+    return []
+
+
+def _documents_compared(
+    caller: tuple[str, ...], markers: dict[str, tuple[str, Groups]], place: Path, *, asks: bool
+) -> list[str]:
+    """Compare a real view with a base of the files that are left."""
+    view = clew.open(place / "docs.kb", groups=caller, embedder="hash")
+    if not view.is_view:
+        view.tools.local.release()
+        return []
+    left, rest = place / "left", place / "rest.kb"
+    for folder in (left, rest):
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, (mark, groups) in markers.items():
+        if not groups or {*caller} & groups:
+            (left / name).parent.mkdir(parents=True, exist_ok=True)
+            (left / name).write_text(f"# Report\n\nThe word is {mark}.\n")
+    build_documents([left], rest, DocumentOptions(edges=EdgeOptions(kinds=())), jobs=1)
+    reference = clew.open(rest, embedder="hash")
+    questions = place / "questions.jsonl"
+    asked = [{"question": f"What does {mark} say?", "answers": [name]} for name, (mark, _) in [*markers.items()][:2]]
+    questions.write_text("".join(json.dumps(one) + "\n" for one in asked))
+    shown, wanted = (_everything(base, questions, asks=asks) for base in (view, reference))
+    for column, kind in DOCUMENT_COLUMNS.items():  # a view has no columns without values, a base of documents has
+        shown, wanted = (text.replace(f"'{column}': '{kind}', ", "") for text in (shown, wanted))
+    for base in (view, reference):
+        base.tools.local.release()
+    return [] if shown == wanted else [f"documents: the view of {caller} differs from a base without what is hidden"]

@@ -4,6 +4,10 @@ import random
 import socket
 import struct
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from trials import SECONDS
 
 from clew.core.errors import ClewError
 from clew.store.remote.bolt import BoltServer, GraphAddress, Limits
@@ -27,19 +31,33 @@ LIES = (
 )
 
 
+SERVERS = 20
+"""Servers that are asked at the same time: most of the time is waiting."""
+
+
+def together(seed: int) -> list[str]:
+    """Ask many such servers at once."""
+    with ThreadPoolExecutor(SERVERS) as threads:
+        seeds = range(seed * SERVERS, (seed + 1) * SERVERS)
+        faults = zip(seeds, threads.map(replies, seeds), strict=True)
+        return [f"server {number}: {fault}" for number, found in faults for fault in found]
+
+
 def replies(seed: int) -> list[str]:
     """Ask such a server. It has to be refused with a message, and soon."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=_serve, args=(listening, random.Random(seed)), daemon=True).start()
         address = GraphAddress(f"bolt://user:secret@127.0.0.1:{listening.getsockname()[1]}/x")
         server = BoltServer(address, Limits(seconds=3, connect_seconds=1))
+        begun = time.monotonic()
         try:
             server.rows("RETURN 1")
         except ClewError as error:
-            return ["the password is shown"] if "secret" in str(error) else []
+            if "secret" in str(error):
+                return ["the password is shown"]
         except Exception as error:
             return [f"internal: {type(error).__name__}: {error}"]
-        return []
+        return ["slow"] if time.monotonic() - begun > SECONDS else []
 
 
 def _serve(listening: socket.socket, pick: random.Random) -> None:

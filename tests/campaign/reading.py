@@ -39,6 +39,20 @@ ASKED = {"graph": ("Which disease has long fingers?", "bm25", "focus_plus", "vec
          "documents": ("What does a boat of 9 m pay?", "bm25", "vector_search")}  # fmt: skip
 TOGETHER = 25
 """Replies or requests that one process is given."""
+QUERIES = [
+    'find x where (x: gene) -[associated_with]-> (d: disease) and (d) -[has_phenotype]-> "Polydactyly": phenotype',
+    "find x.name, count(distinct d) as n where (x: gene) -[associated_with]-> (d) group by x having count(*) >= 2",
+    "find x where (x: gene) order by length(x.key) desc, x.name first 5 skip 1",
+    'find distinct x where (x) -[is_a*]-> node("P4", "P3") and not exists {(d) -[has_phenotype]-> (x)}',
+    'find p.name where (d) -[e: has_phenotype]-> (p) and e.frequency starts with "80" and e.relation != d.name',
+    'find d.name, g.name where (d: disease) and optional {(g: gene) -[associated_with]-> (d) and g.name contains "1"}',
+    '(find x where (x: gene)) except (find x where (x) -[associated_with]-> node("BBS"))',
+    "find ((find count(x) where (x: gene)) - (find count(x) where (x: disease)))",
+    "find x.type, max(x.name) where (x) group by x.type order by max(x.name) desc first 1 with ties",
+    "find sum(x.n * 2 + 1), avg(round(x.n / 3)) where (x: place) and x.n between 1 and 5 group by year(x.day)",
+    'find x where (x: place) and (x.n in [1, 2, "a"] or x.day is missing or lower(x.name) ends with "7")',
+    "find x, y where (x: place) -[next{1,3}]-> (y) and x.n > (find avg(z.n) where (z: place))",
+]
 QUESTIONS = 100
 """Questions that one process is asked."""
 
@@ -96,17 +110,13 @@ def hostile_source(seed: int, place: Path) -> list[str]:
     folder = place / "source"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    files = []
-    for name, columns in (("nodes", ["key", "type", "name"]), ("edges", ["head", "relation", "tail"])):
-        ending, content = hostile.table_file(pick, columns)
-        files.append(folder / f"{name}{ending}")
-        files[-1].write_bytes(content)
-    given = files[: pick.choice([1, 2, 2])]
-    skip = pick.random() < 0.7
+    given, skip = _source_files(pick, folder), pick.random() < 0.7
+    include, exclude = (hostile.patterns(pick) if pick.random() < 0.3 else () for _ in range(2))
 
     def make() -> str | None:
         try:
-            build(read_sources(given, SourceOptions(skip_bad=skip)), folder / "kb", skip_bad=skip)
+            options = SourceOptions(skip_bad=skip, include=include, exclude=exclude)
+            build(read_sources(given, options), folder / "kb", skip_bad=skip)
         except ClewError:
             return f"left behind: {folder / 'kb'}" if (folder / "kb").exists() else None
         problems = check(folder / "kb")
@@ -115,6 +125,45 @@ def hostile_source(seed: int, place: Path) -> list[str]:
 
     wrong = apart(make)
     return [f"{', '.join(file.name for file in given)}: {wrong}"] if wrong else []
+
+
+def _source_files(pick: random.Random, folder: Path) -> list[Path]:
+    shape = pick.random()
+    if shape < 0.4:
+        tables = (("nodes", ["key", "type", "name"]), ("edges", ["head", "relation", "tail"]))
+        made = [(name, *hostile.table_file(pick, columns)) for name, columns in tables][: pick.choice([1, 2, 2])]
+    elif shape < 0.6:
+        made = [("things", *hostile.nested_file(pick))]
+    elif shape < 0.75:
+        made = [("graph", *hostile.typed_rdf(pick))]
+    else:
+        made = [(name, ".csv", content) for name, content in hostile.plain_files(pick)]
+    files = [folder / f"{name}{ending}" for name, ending, _ in made]
+    for file, (*_, content) in zip(files, made, strict=True):
+        file.write_bytes(content)
+    return files
+
+
+def query_texts(writers: Writers, seed: int, _: Path) -> list[str]:
+    """Texts of the query language over a graph with a long circle: rows, or an error that says why, and soon."""
+    pick = random.Random(seed)
+    texts = [hostile.query(pick, QUERIES) for _ in range(TOGETHER)]
+
+    def ask(text: str) -> str | None:
+        with suppress(ClewError):
+            writers.circle.query(text)
+        return None
+
+    def ask_all() -> str | None:
+        for text in texts:
+            begun = time.thread_time()
+            fault = judged(lambda text=text: ask(text))
+            if fault or time.thread_time() - begun > SECONDS:
+                return f"{fault or 'slow'} for {text!r}"
+        return None
+
+    wrong = apart(ask_all, seconds=SECONDS * 10, megabytes=4_000)
+    return [wrong] if wrong else []
 
 
 def hostile_document(writers: Writers, seed: int, place: Path) -> list[str]:

@@ -5,16 +5,19 @@ import random
 import resource
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from bases import content, leftovers, recorded
+from bases import content, copied, leftovers, recorded
 from commands import Command, Writers
+from syscalls import Ended, kill_before
 from trials import Writes, apart, judged, kill_after, kill_here
 
 from clew.store.building import build, check, update
+from clew.store.confirmed import Confirmed, keep_confirmed
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.manifest import read_manifest
+from clew.store.graph.manifest import BESIDE, read_manifest
 from clew.store.graph.tables import Piece, Tables
 from clew.store.index.build import have_all_vectors
 from clew.store.open_base import OpenBase
@@ -40,19 +43,27 @@ def killed(writers: Writers, seed: int, place: Path) -> list[str]:
             kill_after(after)
         command.work(folder)
 
-    return _disturbed(writers, name, folder, work_until_then, f"{name} at {at} or {after:.3f} s")
+    return _disturbed(writers, name, folder, lambda: apart(work_until_then), f"{name} at {at} or {after:.3f} s")
 
 
-def killed_at(writers: Writers, name: str, at: int, place: Path) -> list[str]:
-    """A command is killed as it is about to write for the `at`th time, then run again."""
+def killed_at(writers: Writers, name: str, at: int, place: Path) -> tuple[bool, list[str]]:
+    """A command is killed right before its `at`th call that writes, then run again, or another one is.
+
+    Return whether it wrote so often, and what went wrong.
+    """
     command = writers.commands()[name]
-    folder = writers.begin(command, place / "killed")
+    folder, other = writers.begin(command, place / "killed"), place / "changed otherwise"
+    ended: list[Ended] = []
 
-    def work_until_then() -> None:
-        Writes(folder, at, kill_here)
-        command.work(folder)
+    def kill() -> str:
+        ended.append(kill_before(lambda: command.work(folder), folder, at))
+        copied(folder, other)
+        return ended[0].fault
 
-    return _disturbed(writers, name, folder, work_until_then, f"{name} at {at}")
+    wrong = _disturbed(writers, name, folder, kill, f"{name} at {at}")
+    keep_confirmed(other, Confirmed(question="another question", answers=["BBS2"]))
+    wrong += [f"{name} at {at}, then feedback: {one}" for one in command.faults(other, frozenset(BESIDE))]
+    return ended[0].is_killed, [f"{one} ({ended[0].call})" for one in wrong]
 
 
 def disk_full(writers: Writers, seed: int, place: Path) -> list[str]:
@@ -81,14 +92,14 @@ def disk_full(writers: Writers, seed: int, place: Path) -> list[str]:
         return None
 
     how = f"{errno.errorcode[number]} at {at}" if grows else f"{most} bytes"
-    return _disturbed(writers, name, folder, work_until_then, f"{name}, {how}")
+    return _disturbed(writers, name, folder, lambda: apart(work_until_then), f"{name}, {how}")
 
 
-def _disturbed(writers: Writers, name: str, folder: Path, disturbed, told: str) -> list[str]:
+def _disturbed(writers: Writers, name: str, folder: Path, disturb: Callable[[], str | None], told: str) -> list[str]:
     """What is wrong after a command was disturbed, and after it was run again."""
     command, (made, ended, _) = writers.commands()[name], writers.after(name)
     before = command.state(folder) if folder.exists() else {}
-    wrong = [apart(disturbed)]
+    wrong = [disturb()]
     found = command.state(folder) if folder.exists() else {}
     if command.is_whole and found not in (before, made):
         wrong.append("lost: neither the old state nor the new one")

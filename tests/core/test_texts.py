@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
+import formats_made
 from clew.answering.methods.catalog import method_names
 from clew.core.errors import ClewError, InputError
 from clew.core.texts import asked_text, parse_json, parse_toml, shown_json, shown_text, whole_text
+from clew.documents.building import build_documents
 from clew.models.protocol import Completion
 from clew.models.scripted import ScriptedModel
 from clew.models.structured import find_json
@@ -109,3 +111,13 @@ def test_what_the_system_refuses_is_no_fault_of_clew(base, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 1
         assert done.stderr.startswith("error: ")
+
+
+def test_a_question_of_many_numbers_is_read_in_time(tmp_path):
+    (tmp_path / "files").mkdir()
+    formats_made.make_all(tmp_path / "files")
+    build_documents([tmp_path / "files" / "harbour.md"], tmp_path / "pages.kb", jobs=1)
+    base = clew.open(tmp_path / "pages.kb", embedder="hash")
+    begun = time.process_time()
+    base.ask("price 1200 BBS2 Marfan syndrome" * 100, "four_step_focus")
+    assert time.process_time() - begun < 15

@@ -1,5 +1,7 @@
 """Signing in at a real provider on loopback, what its claims give, and that no forged way back opens anything."""
 
+import json
+import random
 import re
 import time
 from dataclasses import replace
@@ -16,6 +18,7 @@ from clew.core.errors import InputError, SourceError  # noqa: E402
 from clew.server.settings import Limits  # noqa: E402
 from clew.server.team.provider import Provider, ProviderSettings, read_provider  # noqa: E402
 from oidc_provider import CLIENT, SECRET, made_key, provider_running  # noqa: E402
+from repeats import repeats  # noqa: E402
 from team_members import app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: E402, F401
 from web_server import running  # noqa: E402
 
@@ -191,6 +194,7 @@ TWISTS = {
     "from tomorrow": (lambda claims: claims | {"iat": claims["iat"] + 86_400}, "iat"),
     "no end": (lambda claims: {name: claims[name] for name in claims if name != "exp"}, "exp"),
     "nobody": (lambda claims: {name: claims[name] for name in claims if name != "sub"}, "sub"),
+    "half a character": (lambda claims: claims | {"sub": "\ud800"}, "not plain text"),
     "no name": (lambda claims: claims | {"preferred_username": None}, "lacks the claim"),
     "a name that is none": (lambda claims: claims | {"preferred_username": "a b<script>"}, "invalid name"),
 }
@@ -260,6 +264,68 @@ def test_a_provider_that_answers_anything_else_is_refused_in_time(tmp_path, monk
         assert page.get("/v1/oidc/start", follow_redirects=False).status_code == 502
     elsewhere.pieces.clear()
     assert signed_in(app).get("/v1/me").json()["name"] == "mia"
+
+
+def _odd(pick):
+    words = [
+        "admins",
+        "staff",
+        "mia",
+        "root",
+        "*",
+        CLIENT,
+        "",
+        " ",
+        "a" * 5_000,
+        "\x00",
+        "\ud800",
+        "../x",
+        "ädä",
+        "None",
+    ]
+    plain = [None, True, 0, -1, 2**70, 1e308, [], {}, *words]
+    shape = pick.random()
+    if shape < 0.2:
+        return [pick.choice(plain) for _ in range(pick.randrange(4))]
+    return {pick.choice(words): pick.choice(plain)} if shape < 0.3 else pick.choice(plain)
+
+
+@pytest.mark.long
+def test_nothing_that_a_provider_or_a_browser_sends_opens_more_than_the_rules_say(refusing, monkeypatch):
+    """Random claims, damaged tokens and odd ways back: refused, or signed in with the roles of the claims."""
+    app, _, provider = refusing
+    for seed in range(repeats(30, 1_000)):
+        pick = random.Random(seed)
+        names = ["sub", "preferred_username", "groups", "nonce", "aud", "azp", "iss", "exp", "iat", "nbf", "email"]
+        changed = {name: _odd(pick) for name in pick.sample(names, pick.randrange(4))}
+        is_damaged = pick.random() < 0.2
+        sent = {}
+
+        def twist(claims, changed=changed, sent=sent, pick=pick):
+            sent.update(claims | {"groups": ["staff"], "sub": f"sub {pick.randrange(30)}"} | changed)
+            return sent
+
+        def sign(claims, own, is_damaged=is_damaged, pick=pick):
+            token = jwt.api_jws.encode(json.dumps(claims).encode(), own.key, "RS256", headers={"kid": own.key_name})
+            place = pick.randrange(len(token))
+            damaged = token[:place] + pick.choice(["", ".", "A", "é", "=" * 9]) + token[place + 1 :]
+            return damaged if is_damaged else token
+
+        monkeypatch.setattr(provider, "twist", twist)
+        monkeypatch.setattr(provider, "sign", sign)
+        page = visitor(app)
+        address = leave(page)
+        if pick.random() < 0.1:
+            address = address.replace(pick.choice("=&?"), pick.choice(["%00", "&", "=&=", "%ff"]), 1)
+        reply = come_back(page, address)
+        assert reply.status_code < 500 or reply.status_code == 502, (seed, reply.status_code, changed)
+        me = page.get("/v1/me")
+        if me.status_code == 401:
+            continue
+        given = sent["groups"] if isinstance(sent["groups"], list) else [sent["groups"]]
+        allowed = {rule.get("base", "*") for rule in ROLES if rule["value"] in given}
+        assert set(me.json()["roles"]) <= allowed, (seed, changed)
+        assert not {"nonce", "aud", "iss"} & changed.keys() or changed.get("aud") == CLIENT, (seed, changed)
 
 
 def test_the_provider_may_change_its_keys(app, elsewhere):

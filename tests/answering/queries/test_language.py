@@ -1,13 +1,18 @@
 """The text form, the check against a schema, and what the executor gives on a small base."""
 
 import json
+import time
 
 import pytest
 
 import clew
+from clew.answering.queries.columns import NumberTooLargeError
 from clew.answering.queries.execution import Limits, QueryTooLargeError, execute, solutions
 from clew.answering.queries.kinds import check
+from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.parsing import QuerySyntaxError, parse
+from clew.answering.queries.sparql import sparql
+from clew.answering.queries.sql import sql
 from clew.core.errors import InputError, SchemaError
 from clew.core.query import Named, Nodes, constants, linked
 from conftest import EDGES, build_graph, tables
@@ -58,6 +63,10 @@ def test_the_text_form_round_trips_and_fits_the_schema(text, base):
         ("find median(x.age) where (x)", "one of the functions count"),
         ("find x where (x) limit 3", "first"),
         ("find x where " + "(" * 80 + "x.a = 1" + ")" * 80, "brackets"),
+        (r'find x where (x) and x.name matches "\d+"', "two backslashes"),
+        ("find " + "1+" * 4_000 + "1", "100 terms"),
+        ("union".join(["(find x where (x))"] * 430), "100 terms"),
+        ("find x where (x) first " + "9" * 5_000, "5000 digits"),
     ],
 )
 def test_errors_say_what_is_possible(text, expected):
@@ -84,6 +93,8 @@ def test_errors_say_what_is_possible(text, expected):
         ('find x where (x) and length(x.name) = "long"', "expected a number"),
         ("find number(length(x.name)) where (x)", "without number"),
         ('find x where (x) and x.name matches "[a"', "regular expression"),
+        ('find x where (x) and x.name matches "a)(b"', "regular expression"),
+        ('find x where (x) and x.name matches "(?=a)b"', "regular expression"),
     ],
 )
 def test_a_query_that_does_not_fit_the_schema_is_refused(text, expected, base):
@@ -126,6 +137,85 @@ def test_named_constants_are_linked_before_they_are_used(base):
 def test_a_query_with_too_many_solutions_ends_with_an_error(base):
     with pytest.raises(QueryTooLargeError, match="too many solutions"):
         execute(base, parse("find count(*) where (a) and (b) and (c)"), Limits(rows=100))
+
+
+RING = 300
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory):
+    """Nodes in a circle, the first one with a long name."""
+    nodes = [(f"k{place}", "thing", "a" * 40 if place == 0 else f"name {place}", [], "") for place in range(RING)]
+    edges = [(f"k{place}", "next", f"k{(place + 1) % RING}", None) for place in range(RING)]
+    return build_graph(tables(nodes, edges), tmp_path_factory.mktemp("ring"))
+
+
+def test_a_regular_expression_takes_time_in_proportion_to_the_texts(ring):
+    begun = time.process_time()
+    assert execute(ring, parse('find x where (x: thing) and x.name matches "(a+)+b"')).rows == []
+    assert keys(execute(ring, parse('find x where (x: thing) and x.name matches "(a+)+|name 7"'))) == [("k0",), ("k7",)]
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(("walk", "count"), [("{1000000000,}", RING), ("{1000000000,1000000001}", 2), ("*", RING)])
+def test_a_walk_of_any_length_ends(walk, count, ring):
+    begun = time.process_time()
+    assert len(execute(ring, parse(f"find x, y where (x) -[next{walk}]-> (y)")).rows) == RING * count
+    found = keys(execute(ring, parse(f'find y where node("k0") -[next{walk}]-> (y)')))
+    assert len(found) == count
+    if count == 2:
+        assert found == [(f"k{10**9 % RING}",), (f"k{10**9 % RING + 1}",)]
+    assert time.process_time() - begun < 20
+
+
+def test_a_walk_that_takes_too_many_steps_is_refused(tmp_path):
+    """Circles of 2, 3, 5, … nodes come back to where they began only after their product of steps."""
+    sizes = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+    nodes = [(f"{size}-{place}", "thing", "", [], "") for size in sizes for place in range(size)]
+    edges = [
+        (f"{size}-{place}", "next", f"{size}-{(place + 1) % size}", None) for size in sizes for place in range(size)
+    ]
+    circles = build_graph(tables(nodes, edges), tmp_path / "circles.kb")
+    query = parse(
+        "find y where node({}) -[next{{6469693231}}]-> (y)".format(", ".join(f'"{size}-0"' for size in sizes))
+    )
+    with pytest.raises(QueryTooLargeError, match="too many"):
+        execute(circles, query, Limits(work=20_000_000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "find 9999999999999999999999",
+        "find (9223372036854775807 + 1)",
+        "find length(x.name) * 9223372036854775807 where (x: thing)",
+        "find sum(length(x.name) * 40000000000000000) where (x: thing)",
+        "find abs(-9223372036854775808)",
+        "find round(1e308)",
+        "find 1e308 + 1e308",
+    ],
+)
+def test_a_number_that_cannot_be_held_is_refused(text, ring):
+    with pytest.raises(NumberTooLargeError, match="smaller"):
+        execute(ring, parse(text))
+
+
+def test_sums_of_whole_numbers_are_exact(ring):
+    query = "find sum(length(x.name) * 0 + 9007199254740993) where (x: thing)"
+    assert keys(execute(ring, parse(query))) == [(RING * 9007199254740993,)]
+
+
+def test_a_long_walk_is_not_written_out_in_other_languages(ring):
+    query = parse("find x where (x) -[next{1,99999999999}]-> (x)")
+    for print_query in (sparql, sql):
+        with pytest.raises(CannotPrintError, match="30 steps"):
+            print_query(query, ring.schema)
+
+
+def test_a_result_with_too_many_cells_is_refused_before_it_is_made(ring):
+    with pytest.raises(QueryTooLargeError, match="90,000 rows"):
+        execute(ring, parse("find x, y where (x) and (y)"), Limits(cells=100_000))
+    assert len(execute(ring, parse("find x, y where (x) and (y) first 5"), Limits(cells=100_000)).rows) == 5
 
 
 def test_next_previous_and_differences_need_no_form_of_their_own(base):

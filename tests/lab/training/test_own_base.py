@@ -1,11 +1,14 @@
 """The reader fitted to one base: by a model's questions, by people's own, by what was confirmed; and undone."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from clew.answering.methods.catalog import create
 from clew.answering.methods.role_choice import reader_of
+from clew.answering.reading.feedback import read_taught
+from clew.answering.reading.fitted import Fitted, forget
 from clew.answering.reading.scoring import Labels
 from clew.answering.roles.wordings import usable
 from clew.core.errors import CorruptError, InputError, ModelError
@@ -58,6 +61,25 @@ class Words:
         return json.dumps({"asked": told})
 
 
+def write_questions(folder):
+    lines = [
+        {
+            "about": f"work → {name} → person",
+            "way": "reached",
+            "questions": [w.format(x) for w, x in zip(WAYS, words, strict=True)],
+        }
+        for name, words in WORDS.items()
+    ]
+    (folder / ASKED).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def learned(folder):
+    """Return the stored paths and the names of the vectors that a fit moves."""
+    tools = OpenBase.open(folder)
+    fitted = Fitted.beside(tools.kb, reader_of(tools).encoders.version)
+    return [path.question for path in read_taught(folder)], None if fitted is None else sorted(fitted.moves)
+
+
 def first_path(folder, question):
     return reader_of(OpenBase.open(folder)).read(question).meanings[0].text
 
@@ -107,15 +129,7 @@ def test_people_write_their_own_questions_from_the_command_line_and_undo(base, r
     code, _, error = run("train", "reader", base)
     assert code == 2
     assert "--model" in error
-    lines = [
-        {
-            "about": f"work → {name} → person",
-            "way": "reached",
-            "questions": [w.format(x) for w, x in zip(WAYS, words, strict=True)],
-        }
-        for name, words in WORDS.items()
-    ]
-    (base / ASKED).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_questions(base)
     code, shown, _ = run("train", "reader", base, "--json")
     told = json.loads(shown)
     assert code == 0
@@ -169,6 +183,33 @@ def test_confirmed_answers_teach_every_reading(base):
     assert lessons is not None
     assert set(lessons.ways) == {"reached"}
     assert (base / FITTED).exists() == fit_to_base(OpenBase.open(base), None).taken
+
+
+def test_learning_from_feedback_stores_paths_and_fit_in_one_step(base, monkeypatch):
+    write_questions(base)
+    confirm(OpenBase.open(base), "who translated [Emma]", ["Bo Ray"])
+    before, replaced = learned(base), []
+    replace = Path.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", lambda draft, file: replaced.append(learned(base)) or replace(draft, file))
+        learn(OpenBase.open(base))
+    after = learned(base)
+    assert before == ([], None)
+    assert after[0]
+    assert after[1]
+    assert [state for state in replaced if state not in (before, after)] == []
+    fit_to_base(OpenBase.open(base), None)
+    assert learned(base) == after
+    learn(OpenBase.open(base))
+    assert learned(base) == after
+    assert forget(base)
+    assert learned(base) == (after[0], None)
+    learn(OpenBase.open(base))
+    (base / FITTED).write_bytes((base / FITTED).read_bytes().replace(b"translated", b"translates", 1))
+    with pytest.raises(CorruptError, match="--undo"):
+        read_taught(base)
+    assert forget(base)
+    assert learned(base) == before
 
 
 def test_options_of_the_two_trainings_are_not_mixed(base, run, tmp_path):

@@ -92,6 +92,15 @@ def test_parts_of_an_object_are_tables_and_their_keys_may_repeat(tmp_path):
     assert base.show("customers/1")["name"] == "Ann"
 
 
+def test_an_empty_list_where_other_records_have_an_object_is_left():
+    languages = [*({f"l{place}": f"Language {place}"} for place in range(9)), []]
+    records = [{"code": place, "spoken": spoken} for place, spoken in enumerate(languages)]
+    assert nested_tables(records, "lands")["lands"][8:] == [
+        {"code": 8, "spoken": ["Language 8"]},
+        {"code": 9, "spoken": []},
+    ]
+
+
 def test_fields_of_one_nested_object_are_columns():
     people = [{"name": "Ann", "home": {"city": "Riga", "zip": "LV-1"}}, {"name": "Bob", "home": {"city": "Tartu"}}]
     (records,) = nested_tables(people, "people").values()

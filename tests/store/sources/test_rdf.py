@@ -111,3 +111,5 @@ def test_what_describes_the_vocabulary_is_kept_apart(tmp_path):
     assert [piece.table["name"].to_pylist() for piece in without.nodes] == [["t1", "kelvin"]]
     with pytest.raises(InputError, match=r"'Sensors': no node has this type.*Thermometer"):
         read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("Sensors",)))
+    with pytest.raises(InputError, match="leave no node"):
+        read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("Thermometer",), exclude=("*",)))

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.answering.queries.literals import Check, as_days, literal_checks
+from clew.answering.queries.literals import Check, as_days, literal_checks, match_whole
+from clew.core.errors import InputError
 
 Array = NDArray[Any]
 Ids = NDArray[np.int64]
@@ -34,6 +35,13 @@ PARTS: dict[str, Callable[[str, str], bool]] = {
     "starts with": str.startswith,
     "ends with": str.endswith,
 }
+
+
+class NumberTooLargeError(InputError):
+    """A query computes a number that no column can hold."""
+
+    def __init__(self) -> None:
+        super().__init__("a number of the query is beyond 9,223,372,036,854,775,807, or infinite: use smaller numbers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +91,10 @@ def from_values(kind: str, values: Sequence[Any] | pa.Array) -> Column:
     if kind not in TYPES:
         return Column(kind, _objects(["" if value is None else value for value in values]), present)
     filler: Any = datetime.datetime.min if kind == "date" else 0
-    return Column(kind, np.array([filler if value is None else value for value in values], TYPES[kind]), present)
+    try:
+        return Column(kind, np.array([filler if value is None else value for value in values], TYPES[kind]), present)
+    except OverflowError:
+        raise NumberTooLargeError from None
 
 
 def _from_arrow(kind: str, values: pa.Array) -> Column | None:
@@ -173,7 +184,7 @@ def compare_literal(column: Column, comparison: str, literal: Any) -> Mask:
 
 def _checked(column: Column, check: Check) -> Mask:
     if check.comparison == "matches":
-        return np.array([re.fullmatch(check.value, text) is not None for text in column.texts])[column.values]
+        return np.array(match_whole(check.value, column.texts), np.bool_)[column.values]
     if check.kind == "text":
         test = PARTS.get(check.comparison) or ORDERS[check.comparison]
         return np.array([test(text.lower(), check.value) for text in column.texts], np.bool_)[column.values]
@@ -275,7 +286,15 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
         return Column("number", left.values / np.where(right.values == 0, 1, right.values), present)
     operation = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
     is_whole = left.kind == right.kind == "integer"
-    return Column("integer" if is_whole else "number", operation(left.values, right.values), present)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _refuse_too_large(operation(left.values.astype(np.float64), right.values)[present], is_whole=is_whole)
+        return Column("integer" if is_whole else "number", operation(left.values, right.values), present)
+
+
+def _refuse_too_large(results: Array, *, is_whole: bool) -> None:
+    """Raise NumberTooLargeError if numbers, as floats, cannot be the numbers that they stand for."""
+    if not (np.abs(results) < 2.0**63 if is_whole else np.isfinite(results)).all():
+        raise NumberTooLargeError
 
 
 def function(name: str, column: Column) -> Column:
@@ -294,10 +313,12 @@ def function(name: str, column: Column) -> Column:
         case "lower":
             return column.folded()
         case "abs":
+            _refuse_too_large(values.astype(np.float64)[column.present], is_whole=column.kind == "integer")
             return Column(column.kind, np.abs(values), column.present)
         case "round":
-            whole = np.floor(values.astype(np.float64) + 0.5).astype(np.int64)
-            return Column("integer", whole, column.present)
+            whole = np.where(column.present, np.floor(values.astype(np.float64) + 0.5), 0)
+            _refuse_too_large(whole, is_whole=True)
+            return Column("integer", whole.astype(np.int64), column.present)
         case _:
             found = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in column.texts]
             numbers = from_values("number", found).take(values)
@@ -319,7 +340,11 @@ def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool)
         totals = np.bincount(ids, weights=values.astype(np.float64), minlength=size)
         if name == "avg":
             return Column("number", totals / np.maximum(counts, 1), present)
-        return Column(column.kind, totals.astype(TYPES[column.kind]), present)
+        _refuse_too_large(totals, is_whole=column.kind == "integer")
+        if column.kind == "integer":
+            totals = np.zeros(size, np.int64)
+            np.add.at(totals, ids, values)  # exact, as floats are not
+        return Column(column.kind, totals, present)
     order = np.lexsort((ranks(column.take(rows), lambda text: (text.lower(), text)), ids))
     ends = np.cumsum(counts)
     chosen = np.where(present, (ends - counts) if name == "min" else ends - 1, 0)

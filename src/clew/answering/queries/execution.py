@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import count
@@ -66,6 +66,12 @@ class Limits:
     """Maximum number of rows of one table of solutions."""
     work: int = 500_000_000
     """Maximum number of rows of all tables together."""
+    cells: int = 2_000_000
+    """Maximum number of cells of a result, which take about 300 bytes each."""
+
+
+STEP_WORK = 50_000
+"""Work of one step of a walk, in rows, however few nodes it starts from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +111,11 @@ def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None) ->
     """Return the rows of a query. Raise QueryTooLargeError if it has too many solutions."""
     run = _Run(kb, limits or Limits())
     names, cells = run.query(query)
+    rows = len(cells[0])
+    if rows * len(cells) > run.limits.cells:
+        raise QueryTooLargeError(
+            f"the query finds {rows:,} rows: add a condition, or `first {run.limits.cells // 100}`"
+        )
     shown = [run.shown(cell) for cell in cells]
     return Result(names, tuple(cells), list(zip(*shown, strict=True)))
 
@@ -156,8 +167,8 @@ class _Run:
         self.hidden = (f"#{number}" for number in count())
         self.results: dict[AnyQuery, Column] = {}
 
-    def spend(self, rows: int) -> None:
-        self.work += rows
+    def spend(self, rows: int, work: int | None = None) -> None:
+        self.work += rows if work is None else work
         if rows > self.limits.rows or self.work > self.limits.work:
             raise QueryTooLargeError(
                 f"the query has too many solutions (over {min(rows, self.limits.rows):,} rows): "
@@ -276,15 +287,23 @@ class _Run:
             near, far, *_ = self.step(nodes, edge, forward)
             return _unpacked(distinct(np.sort(_packed(near, far))))
         level = _packed(nodes.array, nodes.array)
-        for _ in range(edge.least):
-            level = self.next_level(level, edge, forward)
-        reached, steps = level, edge.least
+        level = _repeated(level, edge.least, lambda level: self.next_level(level, edge, forward))
+        steps, parts = (
+            edge.least,
+            [level],
+        )  # each more than twice as long as the next, so that a pair is moved a few times only
         while len(level) and (edge.most is None or steps < edge.most):
-            level = np.setdiff1d(self.next_level(level, edge, forward), reached, assume_unique=True)
-            reached, steps = np.union1d(reached, level), steps + 1
-        return _unpacked(reached)
+            level, steps = self.next_level(level, edge, forward), steps + 1
+            for part in parts:
+                level = _without(level, part)
+            parts.append(level)
+            while len(parts) > 1 and len(parts[-2]) <= 2 * len(parts[-1]):
+                parts[-2:] = [np.sort(np.concatenate(parts[-2:]))]
+            self.spend(sum(map(len, parts)), work=len(parts[-1]))
+        return _unpacked(np.sort(np.concatenate(parts)))
 
     def next_level(self, level: Ids, edge: Edge, forward: bool) -> Ids:
+        self.spend(len(level), work=STEP_WORK)
         origins, here = _unpacked(level)
         near, far, *_ = self.step(NodeSet.of(here), edge, forward)
         rows, matches = self.match(here, near)
@@ -293,14 +312,17 @@ class _Run:
     def reach(self, nodes: NodeSet, edge: Edge, forward: bool) -> NodeSet:
         """Return the nodes that an unnamed edge or walk reaches from some nodes."""
         direction: Direction = "any" if not edge.directed else "out" if forward else "in"
-        level = nodes
-        for _ in range(edge.least):
-            level = self.kb.neighbors(level, edge.relation, direction)
+
+        def next_nodes(level: Array) -> Array:
+            self.spend(len(level), work=len(level) + STEP_WORK)
+            return self.kb.neighbors(NodeSet(level), edge.relation, direction).array
+
+        level = NodeSet(_repeated(nodes.array, edge.least, next_nodes))
         reached, steps = level, edge.least
         while len(level) and (edge.most is None or steps < edge.most):
+            self.spend(len(reached), work=len(reached) + STEP_WORK)
             level = self.kb.neighbors(level, edge.relation, direction) - reached
             reached, steps = reached | level, steps + 1
-        self.spend(len(reached))
         return reached
 
     def match(self, left: Array, right: Array) -> tuple[Ids, Ids]:
@@ -725,6 +747,27 @@ def _members(column: Array) -> NodeSet:
 def _packed(near: Array, far: Array) -> Ids:
     packed: Ids = (near.astype(np.int64) << 32) | far
     return packed
+
+
+def _repeated(level: Array, count: int, step: Callable[[Array], Array]) -> Array:
+    """Take `count` steps from a level. If a level comes again, skip whole rounds (Brent's algorithm)."""
+    seen, seen_after, done = level, 0, 0
+    while len(level) and done < count:
+        level, done = step(level), done + 1
+        if np.array_equal(level, seen):
+            done = count - (count - done) % (done - seen_after)
+        elif not done & (done - 1):
+            seen, seen_after = level, done
+    return level
+
+
+def _without(pairs: Ids, sorted_pairs: Ids) -> Ids:
+    """Return the pairs that are not among others, which are sorted."""
+    if not len(sorted_pairs):
+        return pairs
+    found = sorted_pairs[np.minimum(sorted_pairs.searchsorted(pairs), len(sorted_pairs) - 1)]
+    remaining: Ids = pairs[found != pairs]
+    return remaining
 
 
 def _unpacked(packed: Ids) -> tuple[Array, Array]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
-from clew.answering.queries.literals import as_days, as_number, as_truth
+from clew.answering.queries.literals import as_days, as_number, as_truth, match_whole
 from clew.core.errors import SchemaError
 from clew.core.query import (
     Aggregate,
@@ -204,8 +203,8 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
         if left != "text" or not isinstance(part.right, Value):
             raise SchemaError(f"{part} needs a text on its left and a regular expression in quotes on its right")
         try:
-            re.compile(str(part.right.value))
-        except re.error as error:
+            match_whole(str(part.right.value), ())
+        except ValueError as error:
             raise SchemaError(f"{part} has no valid regular expression: {error}") from None
     elif isinstance(part.right, Value):
         _check_literal(part, left, part.right.value)

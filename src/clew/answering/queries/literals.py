@@ -5,8 +5,12 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[t ].*)?)?)?")
 """A year, a month or a day. A time after the day is ignored."""
@@ -127,3 +131,10 @@ def _days(comparison: str, first: datetime.date, last: datetime.date) -> Checks:
             return Checks((Check("day", ">=", after),))
         case _:
             return Checks((Check("day", ">=", begin),))
+
+
+def match_whole(pattern: str, texts: Sequence[str]) -> list[bool]:
+    """Match whole texts in time that grows with their length (RE2). Raise ValueError for an invalid expression."""
+    pc.match_substring_regex(pa.array([""]), pattern)  # by itself: none of its brackets closes the bracket below
+    matches = pc.match_substring_regex(pa.array(texts, pa.large_string()), rf"\A(?:{pattern})\z")
+    return [bool(match) for match in matches.to_pylist()]

@@ -40,6 +40,16 @@ class CannotPrintError(InputError):
     """A query language has no words for a part of a query."""
 
 
+MAX_STEPS = 30
+"""Maximum number of steps of a walk that other languages write one by one."""
+
+
+def refuse_long_walk(edge: Edge) -> None:
+    """Raise CannotPrintError for a walk whose steps would fill pages."""
+    if max(edge.least, edge.most or 0) > MAX_STEPS:
+        raise CannotPrintError(f"a walk of more than {MAX_STEPS} steps is not written out")
+
+
 @dataclass(frozen=True)
 class Grouped:
     """A grouped query in two steps: keys and aggregates of groups, and what to show of them."""

@@ -40,11 +40,16 @@ from clew.core.query import (
     Var,
     Variable,
 )
+from clew.core.texts import whole_text
 
 TOKEN = re.compile(
     r"""\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<text>"(?:[^"\\]|\\.)*")|`(?P<quoted>(?:[^`]|``)*)`"""
     r"""|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|!=|<>|->|<-|[-+*/=<>(){}\[\],.:]))"""
 )
+MAX_TERMS = 100
+"""Maximum number of terms of a sum or a product, or of queries in a row."""
+MAX_DIGITS = 400
+"""Maximum length of a number, in characters."""
 MAX_DEPTH = 60
 """Maximum number of brackets inside each other. Deeper texts would exhaust Python's stack."""
 T = TypeVar("T")
@@ -66,6 +71,13 @@ def parse(text: str) -> AnyQuery:
     return query
 
 
+def _unquoted(quoted: str, offset: int) -> str:
+    try:
+        return whole_text(json.loads(quoted, strict=False))
+    except ValueError:
+        raise QuerySyntaxError(f"invalid escape in the text at {offset}: write two backslashes for one") from None
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text, self.position, self.depth, self.fresh = text, 0, 0, count(1)
@@ -78,7 +90,9 @@ class _Parser:
                 raise QuerySyntaxError(f"unexpected character {text[offset:].lstrip()[:1]!r} at {offset}: {text!r}")
             kind = found.lastgroup or ""
             content = found[kind]
-            content = json.loads(content) if kind == "text" else content
+            if kind == "number" and len(content) > MAX_DIGITS:
+                raise QuerySyntaxError(f"a number of {len(content)} digits at {offset}: use at most {MAX_DIGITS}")
+            content = _unquoted(content, offset) if kind == "text" else content
             self.tokens.append((kind, content.replace("``", "`") if kind == "quoted" else content, found.start(kind)))
             offset = found.end()
 
@@ -149,11 +163,17 @@ class _Parser:
         finally:
             self.depth -= 1
 
+    def one_more(self, terms: int) -> int:
+        if terms == MAX_TERMS:
+            raise QuerySyntaxError(f"more than {MAX_TERMS} terms in a row: split the query")
+        return terms + 1
+
     # Queries
 
     def whole(self) -> AnyQuery:
-        query = self.part()
+        query, terms = self.part(), 1
         while any(self.sees(word) for word in ("union", "intersect", "except")):
+            terms = self.one_more(terms)
             operation = self.take("word", "a set operation").lower()
             query = Combined(operation, query, self.part())  # type: ignore[arg-type]
         return query
@@ -372,17 +392,18 @@ class _Parser:
     # Expressions
 
     def expression(self) -> Expression:
-        left = self.product()
-        while self.sees("+") or self.sees("-"):
-            sign = self.take("sign", "a sign")
-            left = Call(sign, (left, self.product()))
-        return left
+        return self.chain("+-", self.product)
 
     def product(self) -> Expression:
-        left = self.atom()
-        while self.sees("*") or self.sees("/"):
+        return self.chain("*/", self.atom)
+
+    def chain(self, signs: str, part: Callable[[], Expression]) -> Expression:
+        """Read parts with one of some signs between them. The first two belong together, then the next one."""
+        left, terms = part(), 1
+        while any(map(self.sees, signs)):
+            terms = self.one_more(terms)
             sign = self.take("sign", "a sign")
-            left = Call(sign, (left, self.atom()))
+            left = Call(sign, (left, part()))
         return left
 
     def atom(self) -> Expression:

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, literal_checks
-from clew.answering.queries.lowering import CannotPrintError, grouped, shared, turned, without_ties
+from clew.answering.queries.lowering import (
+    CannotPrintError,
+    grouped,
+    refuse_long_walk,
+    shared,
+    turned,
+    without_ties,
+)
 from clew.core.query import (
     Aggregate,
     All,
@@ -312,6 +319,7 @@ class _Sparql:
         steps = [self.names.relation(name) for name in names]
         steps += [] if edge.directed else [f"^{step}" for step in steps]
         step = steps[0] if len(steps) == 1 else f"({'|'.join(steps)})"
+        refuse_long_walk(edge)
         if edge.most is None:
             return "/".join([step] * edge.least + [f"{step}*"]) if edge.least != 1 else f"{step}+"
         walks = ["/".join([step] * number) for number in range(max(1, edge.least), edge.most + 1)]

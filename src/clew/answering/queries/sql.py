@@ -13,7 +13,7 @@ from typing import Any
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, Checks, literal_checks
-from clew.answering.queries.lowering import CannotPrintError, grouped, turned, without_ties
+from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, turned, without_ties
 from clew.core.query import (
     Aggregate,
     All,
@@ -143,6 +143,7 @@ class _Sql:
             step = f"SELECT head, tail FROM edges{where} UNION SELECT tail, head FROM edges{where}"
         if edge.is_single:
             return step
+        refuse_long_walk(edge)
 
         def exact(steps: int) -> str:
             if not steps:

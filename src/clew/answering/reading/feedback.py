@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from clew.answering.queries.relation_paths import Move
+from clew.answering.reading.fitted import Fitted, change_fit, keep_paths, paths_with_fit
 from clew.answering.reading.path_ranker import Taught
 from clew.core.errors import CorruptError
 from clew.core.texts import parse_json
-from clew.store.graph.manifest import LEARNED, sealed_text, unsealed_or_older
-from clew.store.graph.storage import change_file
+from clew.store.graph.manifest import LEARNED, unsealed_or_older
 
 
-def keep_taught(folder: Path, taught: Sequence[Taught]) -> None:
-    """What was learned from the confirmed answers of this base."""
-    lines = [
+def keep_taught(folder: Path, taught: Sequence[Taught], fitted: Fitted | None = None) -> None:
+    """Store what was learned from the confirmed answers of this base: paths, and in the same step `fitted`."""
+    paths = [
         {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
     ]
-    content = sealed_text(json.dumps(lines, indent=1, ensure_ascii=False).encode() + b"\n")
-    change_file(folder, LEARNED, lambda _: content)
+    if fitted is None and paths_with_fit(folder) is None:
+        keep_paths(folder, paths)
+        return
+    change_fit(folder, {**(fitted.to_json() if fitted else {}), "paths": paths})
+    (folder / LEARNED).unlink(missing_ok=True)  # the paths with the fit replace it
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:
     """What was learned for this base; empty where nothing was."""
-    file = folder / LEARNED
-    if not file.exists():
+    file, lines = folder / LEARNED, paths_with_fit(folder)
+    if lines is None and not file.exists():
         return ()
     try:
-        lines = parse_json(unsealed_or_older(file.read_bytes()) or b"")
+        if lines is None:
+            lines = parse_json(unsealed_or_older(file.read_bytes()) or b"")
         return tuple(Taught(str(line["question"]), tuple(_move(*move) for move in line["moves"])) for line in lines)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise CorruptError(

@@ -1,6 +1,7 @@
 """What the reader learned for one base: how far the vectors of its relations and attributes were moved.
 
-Kept under a seal in a file beside the base, outside its generations; without the file everything is as shipped.
+Kept under a seal in a file beside the base, outside its generations; without the file everything is as shipped. Paths
+that were learned together with it are in the same file, so that both change in one step.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +21,7 @@ from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, ModelError
 from clew.models.embedding.words import DIMENSION
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.manifest import FITTED, sealed_text, unsealed_text
+from clew.store.graph.manifest import FITTED, LEARNED, sealed_text, unsealed_text
 from clew.store.graph.protocol import Explorable
 from clew.store.graph.storage import change_file
 
@@ -37,9 +40,12 @@ class Fitted:
 
     def keep(self, folder: Path) -> None:
         """From now on questions over the base in this folder are read with it."""
+        change_fit(folder, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values for the file."""
         moves = {text: base64.b64encode(move.astype("<f2").tobytes()).decode() for text, move in self.moves.items()}
-        content = json.dumps({"encoders": self.encoders, "moves": moves}).encode() + b"\n"
-        change_file(folder, FITTED, lambda _: sealed_text(content))
+        return {"encoders": self.encoders, "moves": moves}
 
     @classmethod
     def beside(cls, kb: Explorable, encoders: str) -> Fitted | None:
@@ -47,24 +53,64 @@ class Fitted:
         file = kb.folder / FITTED if isinstance(kb, ArrayKnowledgeBase) else None
         if file is None or not file.exists():
             return None
-        undo = f"`clew train reader {file.parent} --undo` removes it"
         refuse_link(file)
         try:
-            raw = json.loads(unsealed_text(file.read_bytes()) or b"")
+            raw = _fields(file.read_bytes())
             moves = {str(text): _move(move) for text, move in raw["moves"].items()}
             found = cls(str(raw["encoders"]), moves)
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            raise CorruptError(f"{file} was altered or cut: {undo}") from error
+            raise _altered(file) from error
         if found.encoders != encoders:
+            undo = f"`clew train reader {file.parent} --undo` removes it"
             raise ModelError(f"{file} was fitted to other weights of the reader: fit it again, or {undo}")
         return found
 
 
+def change_fit(folder: Path, changes: dict[str, Any]) -> None:
+    """Replace some fields of the stored fit in one step. The other fields stay, unless the file was altered."""
+
+    def changed(old: bytes | None) -> bytes:
+        fields = {}
+        with suppress(ValueError):
+            fields = _fields(old) if old else {}
+        return sealed_text(json.dumps(fields | changes).encode() + b"\n")
+
+    change_file(folder, FITTED, changed)
+
+
+def paths_with_fit(folder: Path) -> list[Any] | None:
+    """Return the learned paths that are stored with the fit, None if there are none."""
+    file = folder / FITTED
+    refuse_link(file)
+    try:
+        return _fields(file.read_bytes()).get("paths") if file.exists() else None
+    except ValueError as error:
+        raise _altered(file) from error
+
+
+def _fields(sealed: bytes) -> dict[str, Any]:
+    return dict(json.loads(unsealed_text(sealed) or b""))
+
+
+def _altered(file: Path) -> CorruptError:
+    return CorruptError(f"{file} was altered or cut: `clew train reader {file.parent} --undo` removes it")
+
+
 def forget(folder: Path) -> bool:
-    """Read questions as shipped again; whether there was anything to forget."""
+    """Read questions as shipped again, and keep the learned paths. Return whether there was a fit to forget."""
     was_there = (folder / FITTED).exists()
+    with suppress(CorruptError):
+        if (paths := paths_with_fit(folder)) is not None:
+            keep_paths(folder, paths)
     (folder / FITTED).unlink(missing_ok=True)
     return was_there
+
+
+def keep_paths(folder: Path, paths: list[Any]) -> None:
+    """Store learned paths in a file of their own."""
+    change_file(
+        folder, LEARNED, lambda _: sealed_text(json.dumps(paths, indent=1, ensure_ascii=False).encode() + b"\n")
+    )
 
 
 def _move(text: str) -> Floats:

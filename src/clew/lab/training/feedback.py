@@ -10,7 +10,7 @@ from clew.answering.reading.path_ranker import PathRanker, Taught
 from clew.answering.reading.topic_mask import mask_topic
 from clew.answering.reading.topics import find_topics
 from clew.core.errors import InputError
-from clew.lab.training.own_base import fit_to_base
+from clew.lab.training.own_base import fit, read_asked
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
 from clew.store.open_base import OpenBase
 
@@ -41,8 +41,8 @@ def learn(tools: OpenBase, depth: int = 3) -> list[Taught]:
     taught = [one for question in confirmed if (one := _taught(tools, ranker, question, depth)) is not None]
     if not taught:
         raise InputError("no confirmed question has a path to its answer: confirm other questions")
-    keep_taught(tools.local.folder, taught)
-    fit_to_base(tools, None)  # fit the reader, which all methods use
+    _, fitted = fit(tools, read_asked(tools.local.folder), taught)  # fit the reader, which all methods use
+    keep_taught(tools.local.folder, taught, fitted)
     return taught
 
 

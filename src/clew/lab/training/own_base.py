@@ -94,8 +94,8 @@ def fit_to_base(
     tools: OpenBase, model: LanguageModel | None, progress: Callable[[int, int], None] = lambda _done, _total: None
 ) -> Outcome:
     """Fit the reader to a base with wordings from a model, users and feedback."""
-    folder, reader = tools.local.folder, reader_of(tools)
-    vocabulary, asked = reader.vocabulary, read_asked(folder)
+    folder, vocabulary = tools.local.folder, reader_of(tools).vocabulary
+    asked = read_asked(folder)
     if model is not None:
         known = {(one.about, one.way) for one in asked}
         wanted = [one for one in wanted_of(vocabulary) if (one.about, one.way) not in known]
@@ -109,11 +109,21 @@ def fit_to_base(
             f"{folder} has no example questions: pass a model with --model, "
             f"write {ASKED} there, or confirm answers with `clew feedback`"
         )
+    outcome, fitted = fit(tools, asked, taught)
+    if fitted is not None:
+        fitted.keep(folder)
+    return outcome
+
+
+def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> tuple[Outcome, Fitted | None]:
+    """Fit the reader to questions. Return no fit if it does not read more of them right than the reader as shipped."""
+    reader = reader_of(tools)
+    vocabulary, fitted = reader.vocabulary, None
     labels = Labels(vocabulary, reader.encoders, reader.cache)
     vectors = np.concatenate((labels.hops, labels.attributes)).astype(np.float64)
     lessons = lessons_of(labels, asked, taught)
     if lessons is None:  # no question is ambiguous
-        return Outcome({}, 0, 0, taken=False)
+        return Outcome({}, 0, 0, taken=False), None
     before = _is_right(vectors, lessons)
     after = before.copy()
     for part in range(PARTS):
@@ -125,12 +135,12 @@ def fit_to_base(
         texts = (*vocabulary.hop_texts, *vocabulary.attribute_texts)
         moves = fitted_moves(vectors, lessons).astype(np.float32)
         moved = {text: move for text, move in zip(texts, moves, strict=True) if move.any()}
-        Fitted(reader.encoders.version, moved).keep(folder)
+        fitted = Fitted(reader.encoders.version, moved)
     by_way = {}
     for way, count in Counter(lessons.ways).items():
         own = np.array(lessons.ways) == way
         by_way[way] = (count, int(before[own].sum()), int(after[own].sum()))
-    return Outcome(by_way, gained, lost, bool(taken))
+    return Outcome(by_way, gained, lost, bool(taken)), fitted
 
 
 def wanted_of(vocabulary: Vocabulary) -> list[Wanted]:

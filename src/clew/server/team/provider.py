@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 from urllib.parse import urlencode, urlsplit
 
 import httpx
@@ -92,6 +92,11 @@ class Way:
     state: str
 
 
+def _is_plain(value: object) -> TypeGuard[str]:
+    """Return whether a claim is a text that every database can hold."""
+    return isinstance(value, str) and value != "" and value.isprintable()
+
+
 class Provider:
     """Signs in users of a team, safe for threads."""
 
@@ -130,8 +135,10 @@ class Provider:
         name = claims.get(self.settings.name)
         if not isinstance(name, str):
             raise ProviderError(f"the provider's token lacks the claim {self.settings.name!r}")
+        if not _is_plain(claims["sub"]):
+            raise ProviderError("the provider's 'sub' is not plain text")
         values = claims.get(self.settings.claim, [])
-        given = [value for value in (values if isinstance(values, list) else [values]) if isinstance(value, str)]
+        given = [value for value in (values if isinstance(values, list) else [values]) if _is_plain(value)]
         subject = f"{self.settings.issuer} {claims['sub']}"
         groups = given if self.settings.groups else []
         user = team.users.admit(Actor(name, address), subject, name, self._roles(given), groups)

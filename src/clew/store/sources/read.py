@@ -193,6 +193,8 @@ def _of_types(
         keys = pa.concat_arrays([keys, kept[-1].table["key"].cast(pa.large_string()).combine_chunks()])
     if unknown := [one for one in options.include + options.exclude if one not in seen]:
         raise InputError(f"{unknown[0]!r}: no node has this type or key: the types are {', '.join(sorted(seen)[:30])}")
+    if not len(keys):
+        raise InputError("--include and --exclude leave no node: name other types or keys")
     ends = [[pc.is_in(piece.table[end].cast(keys.type), value_set=keys) for end in ("head", "tail")] for piece in edges]
     return kept, [_filtered(piece, pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
 
