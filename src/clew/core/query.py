@@ -188,6 +188,11 @@ class Aggregate:
     distinct: bool = False
     over: Pattern | None = None
 
+    @property
+    def is_set(self) -> bool:
+        """Whether repeated values do not change it."""
+        return self.distinct or self.function in ("min", "max")
+
     def __str__(self) -> str:
         inside = "*" if self.argument is None else f"{'distinct ' if self.distinct else ''}{self.argument}"
         return f"{self.function}({inside}{f' for {self.over}' if self.over is not None else ''})"
@@ -369,6 +374,11 @@ class Query:
     ties: bool = False
 
     @property
+    def headings(self) -> tuple[str, ...]:
+        """Heading of each column."""
+        return tuple(column.name or str(column.expression) for column in self.columns)
+
+    @property
     def outputs(self) -> tuple[Expression, ...]:
         """Expressions evaluated for each row: columns, then order keys."""
         return (*(column.expression for column in self.columns), *(key.expression for key in self.order))
@@ -378,6 +388,14 @@ class Query:
         """Whether each row represents a group of solutions."""
         parts = (*self.outputs, *self.having)
         return bool(self.group) or any(not one.over for part in parts for one in aggregates(part))
+
+    @property
+    def is_set(self) -> bool:
+        """Whether repeated solutions do not change the rows."""
+        if not self.is_grouped:
+            return self.distinct
+        parts = (*self.outputs, *self.group, *self.having)
+        return all(one.is_set or one.over for part in parts for one in aggregates(part))
 
     def __str__(self) -> str:
         def listed(word: str, parts: tuple[object, ...], comma: str = ", ") -> str:

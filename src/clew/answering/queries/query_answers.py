@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.answering.queries.execution import Result, execute
+from clew.answering.queries.execution import Result
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import kind_in_words, words
 from clew.core.query import (

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,8 @@ class Edges:
     heads: IntArray
     relations: IntArray
     tails: IntArray
+    rows: NDArray[np.int64] | None = None
+    """Where the base has the attributes of each edge, if it knows without a search."""
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -88,6 +91,9 @@ class Explorable(Linked, Protocol):
 class KnowledgeBase(Explorable, Protocol):
     """A graph whose nodes carry text; node ids are dense integers, keys are the user's."""
 
+    query_language: ClassVar[Literal["sparql", "cypher", "sql"] | None] = None
+    """Language of whole queries that its database carries out. None means that it is asked edge by edge."""
+
     def node(self, node: int) -> Node:
         """Everything stored about one node."""
         ...
@@ -95,6 +101,14 @@ class KnowledgeBase(Explorable, Protocol):
     def find(self, key: str) -> int:
         """The id of the node with this key; raises NotFoundError."""
         ...
+
+    def ids(self, keys: Sequence[str]) -> list[int]:
+        """Return the ids of the keys that the base has."""
+        found = []
+        for key in keys:
+            with suppress(NotFoundError):
+                found.append(self.find(key))
+        return found
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
         """The edges that leave ("out"), enter ("in") or touch ("any", each once) these nodes, parallel edges kept."""
@@ -219,9 +233,12 @@ class StoredKnowledgeBase(KnowledgeBase):
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
         """The edges that leave, or enter, these nodes."""
 
-    @abstractmethod
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
+        values = self.edge_values(edges, np.zeros(len(edges), np.int64), attribute)
+        if isinstance(values, pa.Array):
+            values = values.to_numpy(zero_copy_only=False)
+        return np.array(values, np.float64)  # None becomes nan
 
     @abstractmethod
     def to_tables(self) -> Tables:

@@ -29,7 +29,7 @@ HEADER = 20
 """Bytes before the first element of an array of one dimension."""
 CONNECT_SECONDS = 10
 SETTINGS = (
-    "-c jit=off -c client_encoding=UTF8 -c statement_timeout={timeout} "
+    "-c jit=off -c join_collapse_limit=11 -c client_encoding=UTF8 -c statement_timeout={timeout} "
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 )
 """The locks of a machine that lost its power are free after a minute, instead of the two hours of most systems."""

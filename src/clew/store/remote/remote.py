@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,6 @@ class Interned:
 class RemoteKnowledgeBase(KnowledgeBase):
     """What bases behind an endpoint or a graph database have in common."""
 
-    language: ClassVar[Literal["sparql", "cypher"] | None]
-    """What its store understands; None where it may not be asked for the whole."""
     place: str
     """What opens this base again; it may hold a password."""
 
@@ -276,9 +274,9 @@ def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
 
 def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
     """Whether a base is behind a SPARQL endpoint; most are not, and import nothing that reads endpoints."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
+    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "sparql"
 
 
 def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
     """Whether a base is in a graph database that is asked in Cypher; likewise."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"
+    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "cypher"

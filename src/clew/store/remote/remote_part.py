@@ -21,8 +21,6 @@ from clew.store.remote.remote import RemoteKnowledgeBase
 class PartOfGraph(RemoteKnowledgeBase):
     """The nodes that describe a graph, as if it had no others."""
 
-    language = None
-
     def __init__(self, whole: RemoteKnowledgeBase) -> None:
         """`whole` is described by the nodes of the part."""
         super().__init__(whole.address, whole.batch, lambda: whole.described)

@@ -27,7 +27,7 @@ SHORT = re.compile(r"[A-Z]\d+")
 class SparqlKnowledgeBase(RemoteKnowledgeBase):
     """The graph of an endpoint; node keys are IRIs, or literals as SPARQL writes them."""
 
-    language = "sparql"
+    query_language = "sparql"
 
     def __init__(
         self,

@@ -16,8 +16,8 @@ from typing import Any
 from clew.answering.queries.attributes import value_in_words
 from clew.answering.queries.certificates import formal_query
 from clew.answering.queries.execution import Result, value_of
-from clew.answering.queries.execution import execute as run
 from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
+from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words
