@@ -21,6 +21,8 @@ Mask = NDArray[np.bool_]
 NUMBER = re.compile(r"[-+]?[0-9][0-9,]*([.][0-9]+)?")
 """A text that is a number in every query language."""
 TYPES: dict[str, Any] = {"integer": np.int64, "number": np.float64, "boolean": np.bool_, "date": "datetime64[us]"}
+WIDEST = 4
+"""Codes are counted in an array while it is at most this many times as long as the rows. Otherwise they are sorted."""
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -245,12 +247,19 @@ def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = F
 
 
 def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
-    """Number the different rows of some code columns. Return each row's number, and each number's first row."""
+    """Number the different rows of some code columns in their order. Return each row's number and its first row."""
     ids, first = np.zeros(size, np.int64), np.arange(min(1, size))
-    for number, column in enumerate(columns):
+    for column in columns:
         low, high = (int(column.min()), int(column.max())) if size else (0, 0)
-        combined = ids * (high - low + 1) + (column - low) if number else column  # both are below 2 ** 31
-        _, first, ids = np.unique(combined, return_index=True, return_inverse=True)
+        combined = ids * (high - low + 1) + (column - low)  # both are below 2 ** 31
+        width = len(first) * (high - low + 1)
+        if width > WIDEST * size:
+            _, first, ids = np.unique(combined, return_index=True, return_inverse=True)
+            continue
+        places = np.full(width, -1)
+        places[combined[::-1]] = np.arange(size)[::-1]  # the first of equal rows is written last
+        first = places[places >= 0]
+        ids = (np.cumsum(places >= 0) - 1)[combined]
     return ids, first
 
 
