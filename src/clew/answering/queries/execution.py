@@ -186,7 +186,8 @@ class _Run:
         if grouped:
             table, cells = self.groups(query, table)
         else:
-            cells = [self.evaluate(part, table) for part in query.outputs]
+            known = {part: self.evaluate(part, table) for part in dict.fromkeys(query.outputs)}
+            cells = [known[part] for part in query.outputs]
         rows = self.selected(query, cells)
         return query.headings, [cell.take(rows) for cell in cells[: len(query.columns)]]
 
@@ -364,9 +365,8 @@ class _Run:
 
     def aggregate(self, part: Aggregate, groups: _Groups) -> Column:
         if part.argument is None:
-            argument = arrays.constant("integer", 1, groups.table.size)
-        else:
-            argument = self.evaluate(part.argument, groups.table)
+            return Column("integer", np.bincount(groups.ids, minlength=groups.size), np.ones(groups.size, np.bool_))
+        argument = self.evaluate(part.argument, groups.table)
         if argument.kind == "edge":
             argument = Column("integer", self.codes(argument), argument.present)
         return arrays.aggregate(part.function, argument, groups.ids, groups.size, distinct=part.distinct)
