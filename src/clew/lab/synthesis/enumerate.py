@@ -182,10 +182,10 @@ def _template(kind: Kind, *branches: Branch) -> Template:
     return replace(unnamed, name=str(unnamed))
 
 
-def check_kinds(names: Iterable[str]) -> tuple[Kind, ...]:
-    """Kinds as the command line gives them."""
+def check_kinds(names: Iterable[str], others: Iterable[str] = ()) -> tuple[Kind, ...]:
+    """Kinds as the command line gives them. An error lists `others`, too."""
     chosen = tuple(names)
     for name in chosen:
         if name not in KINDS:
-            raise InputError(f"no kind of question {name!r}; there are: {', '.join(KINDS)}")
+            raise InputError(f"no kind of question {name!r}; there are: {', '.join((*KINDS, *others))}")
     return tuple(kind for kind in KINDS if kind in chosen)
