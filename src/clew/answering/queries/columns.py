@@ -313,6 +313,12 @@ def function(name: str, column: Column) -> Column:
             return replace(numbers, present=numbers.present & column.present)
 
 
+def count_column(name: str, counts: Ids) -> Column:
+    """Return numbers, or whether there are any."""
+    every = np.ones(len(counts), np.bool_)
+    return Column("integer", counts, every) if name == "count" else Column("boolean", counts > 0, every)
+
+
 def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool) -> Column:
     """Aggregate the present values of each group. `ids` are the groups of the rows."""
     rows = np.flatnonzero(column.present)
@@ -322,8 +328,8 @@ def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool)
     ids, values = ids[rows], column.values[rows]
     counts = np.bincount(ids, minlength=size).astype(np.int64)
     present = counts > 0
-    if name == "count":
-        return Column("integer", counts, np.ones(size, np.bool_))
+    if name in ("count", "exists"):
+        return count_column(name, counts)
     if name in ("sum", "avg"):
         totals = np.bincount(ids, weights=values.astype(np.float64), minlength=size)
         if name == "avg":

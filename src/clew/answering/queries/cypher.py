@@ -509,6 +509,8 @@ class _Cypher:
 
     def aggregate(self, part: Aggregate, scope: Scope, complete: bool, witness: str | None = None) -> str:
         """Return an aggregate. If `complete`, a row without the first variable stands for no solution."""
+        if part.function == "exists":
+            return f"({self.aggregate(replace(part, function='count', distinct=False), scope, complete, witness)} > 0)"
         first = witness or next(iter(sorted((*scope.types, *scope.edges))), None)
         if part.argument is None:
             return f"count({self.shown(Var(first), scope)})" if complete and first else "count(*)"

@@ -365,7 +365,7 @@ class _Run:
 
     def aggregate(self, part: Aggregate, groups: _Groups) -> Column:
         if part.argument is None:
-            return Column("integer", np.bincount(groups.ids, minlength=groups.size), np.ones(groups.size, np.bool_))
+            return arrays.count_column(part.function, np.bincount(groups.ids, minlength=groups.size))
         argument = self.evaluate(part.argument, groups.table)
         if argument.kind == "edge":
             argument = Column("integer", self.codes(argument), argument.present)

@@ -365,7 +365,7 @@ class _Sql:
                 given = [self.value(argument, scope) for argument in arguments]
                 return self.names.lower(given[0]) if function == "lower" else _call(function, given, kinds)
             case Aggregate(_, None, _, None):
-                return "count(*)"
+                return self.aggregate(part, "*", "integer")
             case Aggregate(_, argument, _, None):
                 assert argument is not None
                 return self.aggregate(part, self.value(argument, scope), scope.kind(argument))
@@ -383,8 +383,9 @@ class _Sql:
         if part.function in ("min", "max") and kind == "text":
             both = f"{self.names.lower(value)} || chr(1) || {value}"
             return f"split_part({part.function}({both}), chr(1), 2)"
-        function = {"min": "bool_and", "max": "bool_or"}.get(part.function) if kind == "boolean" else None
-        return f"{function or part.function}({'DISTINCT ' if part.distinct else ''}{value})"
+        if part.function == "exists":
+            return f"(count({value}) > 0)"
+        return f"{part.function}({'DISTINCT ' if part.distinct else ''}{value})"
 
 
 def _test(left: str, comparison: str, right: str, kind: str) -> str:
