@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -235,7 +235,8 @@ class StoredKnowledgeBase(KnowledgeBase):
 
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """A numeric attribute of many edges, nan where one has none; parallel edges share the first one's."""
-        values = self.edge_values(edges, np.zeros(len(edges), np.int64), attribute)
+        first = replace(edges, rows=None)
+        values = self.edge_values(first, np.zeros(len(edges), np.int64), attribute)
         if isinstance(values, pa.Array):
             values = values.to_numpy(zero_copy_only=False)
         return np.array(values, np.float64)  # None becomes nan

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from clew.core.errors import NotFoundError, QueryRefusedError, StorageError
 from clew.core.texts import whole_text
-from clew.core.trace import span
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.store.graph.protocol import Edges, StoredKnowledgeBase
 from clew.store.graph.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
@@ -236,13 +235,10 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             connection.execute(f"SET LOCAL statement_timeout = {1000 * seconds}")
             return connection.execute(query, prepare=False, binary=True).fetchall()
 
-        with span("sql", query=query) as step:
-            try:
-                rows = self.database.do(work)
-            except (StorageError, ValueError) as error:  # a text that PostgreSQL cannot hold
-                raise QueryRefusedError(f"{self.address} does not carry out a query: {error}") from error
-            step.note(rows=len(rows))
-        return rows
+        try:
+            return self.database.do(work)
+        except (StorageError, ValueError) as error:  # a text that PostgreSQL cannot hold
+            raise QueryRefusedError(f"{self.address} does not carry out a query: {error}") from error
 
     @cached_property
     def written_dates(self) -> frozenset[str]:
