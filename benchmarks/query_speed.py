@@ -1,10 +1,12 @@
-"""Processor milliseconds of each form of query over the Human Phenotype Ontology, on arrays and in DuckDB on the same data.
+"""Processor milliseconds of each form of query, on arrays and in DuckDB on the same data.
 
     clew build nodes.jsonl.gz edges.tsv.gz -o hpo.kb
-    python benchmarks/query_speed.py hpo.kb [--rounds 9]
+    python benchmarks/query_speed.py hpo.kb [--rounds 9]        # the Human Phenotype Ontology
+    python benchmarks/query_speed.py prime.kb --prime           # a synthetic base of the size of STaRK's PRIME
 
-Prints the median and the slowest of some rounds, after one that does not count. Both have to give the same rows, and
-both have one thread, so that a busy machine changes little.
+Prints the median and the slowest of some rounds, after one that does not count, and how many edges a query reads. Both
+have to give the same rows, and both have one thread, so that a busy machine changes little. `--prime` builds the base
+if the folder is missing, and leaves DuckDB out unless `--duckdb` is given.
 """
 
 # ruff: noqa: E501 - a query stays on its line
@@ -13,45 +15,92 @@ import argparse
 import statistics
 import time
 from collections import Counter
+from pathlib import Path
+from string import Template
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from synthetic import PRIME_NODES, prime_tables
 
 from clew.answering.queries.execution import execute
 from clew.answering.queries.kinds import check
 from clew.answering.queries.parsing import parse
 from clew.answering.queries.sql import create, sql
 from clew.core.types import NodeRef
+from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
 
-SEIZURE, NERVOUS, SHORT, ATAXIA = "HP:0001250", "HP:0000707", "HP:0004322", "HP:0001251"
+HPO = {
+    "seizure": "HP:0001250", "nervous": "HP:0000707", "short": "HP:0004322", "ataxia": "HP:0001251", "part": "seizure",
+    "has": "has_phenotype", "causes": "associated_with_disease", "inherits": "has_inheritance", "isa": "is_a",
+}  # fmt: skip
+PRIME = {
+    "part": "word77", "has": "phenotype_present", "causes": "associated_with", "inherits": "linked_to", "isa": "parent_child",
+}  # fmt: skip
 FORMS = {
-    "one hop": f'find distinct d where (d: disease) -[has_phenotype]-> node("{SEIZURE}")',
-    "two hops": f'find distinct g where (g: gene) -[associated_with_disease]-> (d) and (d) -[has_phenotype]-> node("{SEIZURE}")',
-    "both": f'find distinct d where (d) -[has_phenotype]-> node("{SEIZURE}") and (d) -[has_phenotype]-> node("{SHORT}")',
-    "either": f'find distinct d where (d: disease) and ((d) -[has_phenotype]-> node("{ATAXIA}") or (d) -[has_phenotype]-> node("{SHORT}"))',
-    "absent": f'find distinct d where (d: disease) and not exists {{(d) -[has_phenotype]-> node("{SEIZURE}")}}',
-    "absent, two steps": "find distinct g where (g: gene) and not exists {(g) -[associated_with_disease]-> (d) and (d) -[has_inheritance]-> (p)}",
-    "below in a hierarchy": f'find distinct p where (p) -[is_a*]-> node("{NERVOUS}")',
-    "two hops and a hierarchy": f'find distinct g where (g: gene) -[associated_with_disease]-> (d) and (d) -[has_phenotype]-> (p) and (p) -[is_a*]-> node("{NERVOUS}")',
-    "any relation": f'find distinct x where (x) -[any]- node("{SEIZURE}")',
-    "a part of a name": 'find p.name where (p: phenotype) and p.name contains "seizure"',
-    "an attribute of an edge": 'find distinct d where (d: disease) -[e: has_phenotype]-> (p) and e.frequency = "HP:0040281"',
-    "number": "find count(distinct d) where (g: gene) -[associated_with_disease]-> (d)",
-    "number of solutions": "find count(*) where (g: gene) -[associated_with_disease]-> (d) and (d) -[has_phenotype]-> (p)",
-    "number for each": "find d, count(p) where (d: disease) -[has_phenotype]-> (p) group by d",
-    "number for each value": "find e.frequency, count(*) where (d: disease) -[e: has_phenotype]-> (p) group by e.frequency",
-    "having": "find d.name where (d: disease) -[has_phenotype]-> (p) group by d having count(*) >= 100",
-    "first five": "find d.name, count(p) where (d) -[has_phenotype]-> (p) group by d order by count(p) desc first 5",
-    "most, with ties": "find g where (g: gene) -[associated_with_disease]-> (d) group by g order by count(d) desc first 1 with ties",
+    "one hop": 'find distinct d where (d: disease) -[$has]-> node("$seizure")',
+    "two hops": 'find distinct g where (g: gene) -[$causes]-> (d) and (d) -[$has]-> node("$seizure")',
+    "both": 'find distinct d where (d) -[$has]-> node("$seizure") and (d) -[$has]-> node("$short")',
+    "either": 'find distinct d where (d: disease) and ((d) -[$has]-> node("$ataxia") or (d) -[$has]-> node("$short"))',
+    "absent": 'find distinct d where (d: disease) and not exists {(d) -[$has]-> node("$seizure")}',
+    "absent, two steps": "find distinct g where (g: gene) and not exists {(g) -[$causes]-> (d) and (d) -[$inherits]-> (p)}",
+    "below in a hierarchy": 'find distinct p where (p) -[$isa*]-> node("$nervous")',
+    "two hops and a hierarchy": 'find distinct g where (g: gene) -[$causes]-> (d) and (d) -[$has]-> (p) and (p) -[$isa*]-> node("$nervous")',
+    "any relation": 'find distinct x where (x) -[any]- node("$seizure")',
+    "a part of a name": 'find p.name where (p: phenotype) and p.name contains "$part"',
+    "an attribute of an edge": 'find distinct d where (d: disease) -[e: $has]-> (p) and e.frequency = "HP:0040281"',
+    "number": "find count(distinct d) where (g: gene) -[$causes]-> (d)",
+    "number of solutions": "find count(*) where (g: gene) -[$causes]-> (d) and (d) -[$has]-> (p)",
+    "number for each": "find d, count(p) where (d: disease) -[$has]-> (p) group by d",
+    "number for each value": "find e.frequency, count(*) where (d: disease) -[e: $has]-> (p) group by e.frequency",
+    "having": "find d.name where (d: disease) -[$has]-> (p) group by d having count(*) >= 100",
+    "first five": "find d.name, count(p) where (d) -[$has]-> (p) group by d order by count(p) desc first 5",
+    "most, with ties": "find g where (g: gene) -[$causes]-> (d) group by g order by count(d) desc first 1 with ties",
     "in an order": "find g.name where (g: gene) order by length(g.name) desc, g.name",
-    "optional": f'find d.name, g.name where (d) -[has_phenotype]-> node("{ATAXIA}") and optional {{(g: gene) -[associated_with_disease]-> (d)}}',
-    "number over a pattern": "find g where (g: gene) and count(d for (g) -[associated_with_disease]-> (d)) >= 5",
+    "optional": 'find d.name, g.name where (d) -[$has]-> node("$ataxia") and optional {(g: gene) -[$causes]-> (d)}',
+    "number over a pattern": "find g where (g: gene) and count(d for (g) -[$causes]-> (d)) >= 5",
     "compared with an average": "find p.name where (p: phenotype) and length(p.name) > 3 * (find avg(length(q.name)) where (q: phenotype))",
     "in a sub-query": "find distinct d.name where (d: disease) and d.name in (find g.name where (g: gene))",
-    "but not": f'(find d where (d: disease) -[has_phenotype]-> node("{SEIZURE}")) except (find d where (g: gene) -[associated_with_disease]-> (d))',
+    "but not": '(find d where (d: disease) -[$has]-> node("$seizure")) except (find d where (g: gene) -[$causes]-> (d))',
     "joined by a value": "find a, b where (a: disease) and (b: disease) and a.name = b.name and a is not b",
 }  # fmt: skip
+LARGE = {
+    "one hop of the largest": "find distinct g where (a: anatomy) -[expression_present]-> (g: gene) and a is node(\"$organ\")",
+    "largest and small": 'find distinct a where (a: anatomy) -[expression_present]-> (g: gene) and (g) -[associated_with]-> node("$illness")',
+    "two hops of one relation": 'find distinct x where (x: drug) -[synergistic_interaction]-> (y: drug) and (y) -[target]-> node("$protein")',
+    "number by the largest": 'find a, count(g) where (a: anatomy) -[expression_present]-> (g: gene) and (g) -[ppi]-> node("$protein") group by a order by count(g) desc first 5',
+    "all of the largest": "find count(*) where (a: anatomy) -[expression_present]-> (g: gene)",
+    "a number as a condition": "find x.name where (x: drug) and x.mass > 990 order by x.mass desc first 10",
+    "an average for each": 'find d, avg(x.mass) where (d: disease) -[indication]-> (x: drug) group by d',
+}  # fmt: skip
+
+
+class Counting(ArrayKnowledgeBase):
+    """Counts the edges that are read."""
+
+    touched = 0
+
+    def _edges(self, nodes, relation, side):
+        found = super()._edges(nodes, relation, side)
+        self.touched += len(found)
+        return found
+
+    def neighbors(self, nodes, relation=None, direction="any"):
+        self.edges(nodes, relation, direction)
+        return super().neighbors(nodes, relation, direction)
+
+
+def prime(folder: Path) -> dict[str, str]:
+    """Build the synthetic base if it is missing. Return the names in its queries: nodes with many edges and with some."""
+    if not folder.exists():
+        build(prime_tables(), folder)
+    kinds, firsts = list(PRIME_NODES), np.cumsum([0, *PRIME_NODES.values()])
+    chosen = {
+        "seizure": ("phenotype", 20), "short": ("phenotype", 5), "ataxia": ("phenotype", 200), "nervous": ("phenotype", 3),
+        "organ": ("anatomy", 10), "illness": ("disease", 10), "protein": ("gene", 50),
+    }  # fmt: skip
+    return PRIME | {name: f"n{firsts[kinds.index(kind)] + place}" for name, (kind, place) in chosen.items()}
 
 
 def loaded(kb: ArrayKnowledgeBase) -> duckdb.DuckDBPyConnection:
@@ -90,18 +139,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kb")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--prime", action="store_true")
+    parser.add_argument("--duckdb", action="store_true")
     given = parser.parse_args()
-    kb = ArrayKnowledgeBase.open(given.kb)
-    base = loaded(kb)
-    print(f"{'form':28}{'rows':>9}{'median':>9}{'slowest':>9}{'DuckDB':>9}")
-    for form, text in FORMS.items():
-        query = parse(text)
+    names = prime(Path(given.kb)) if given.prime else HPO
+    kb, counting = ArrayKnowledgeBase.open(given.kb), Counting.open(given.kb)
+    base = loaded(kb) if given.duckdb or not given.prime else None
+    forms = FORMS | (LARGE if given.prime else {})
+    print(f"{'form':28}{'rows':>9}{'edges':>11}{'median':>9}{'slowest':>9}{'DuckDB':>9}")
+    for form, text in forms.items():
+        query = parse(Template(text).substitute(names))
+        if "frequency" in text and "frequency" not in kb.schema.edge_attributes:
+            continue
         check(query, kb.schema)
-        written = sql(query, kb.schema)
+        counting.touched = 0
+        execute(counting, query)
         median, slowest, rows = timed(lambda query=query: execute(kb, query).rows, given.rounds)
-        other, _, expected = timed(lambda written=written: base.execute(written).fetchall(), max(3, given.rounds // 3))
-        same = "" if plain(rows) == plain(expected) else f"  DIFFERENT: {len(expected)} rows"
-        print(f"{form:28}{len(rows):9,}{median:9.1f}{slowest:9.1f}{other:9.1f}{same}", flush=True)
+        line = f"{form:28}{len(rows):9,}{counting.touched:11,}{median:9.1f}{slowest:9.1f}"
+        if base is not None:
+            written = sql(query, kb.schema)
+            run = lambda written=written: base.execute(written).fetchall()  # noqa: E731
+            other, _, expected = timed(run, max(3, given.rounds // 3))
+            line += f"{other:9.1f}" + ("" if plain(rows) == plain(expected) else f"  DIFFERENT: {len(expected)} rows")
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import datetime
 import math
 import operator
 import re
+from dataclasses import replace
 from itertools import product
 
 from clew.answering.queries.literals import as_days, as_number, as_text, as_truth
@@ -244,6 +245,8 @@ class Reference:
         return None if value != value else value
 
     def aggregate(self, part, group):
+        if part.function == "exists":
+            return self.aggregate(replace(part, function="count"), group) > 0
         if part.argument is None:
             return len(group)
         values = [self.value(part.argument, solution) for solution in group]

@@ -188,9 +188,11 @@ class Maker:
 
     def aggregate(self, scope, over=None):
         owner = self.chance.choice([*scope.types, *scope.edges])
-        match self.chance.randrange(5):
+        match self.chance.randrange(6):
             case 0:
                 return Aggregate("count", None, False, over)
+            case 5:
+                return Aggregate("exists", self.some(None, Var(owner), self.expression(scope)), False, over)
             case 1:
                 return Aggregate("count", Var(owner), self.flip(), over)
             case 2:

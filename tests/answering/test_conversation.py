@@ -73,6 +73,38 @@ def test_what_is_no_text_is_made_text_in_every_turn(base, said):
     assert answer.to_dict()["question"].encode()
 
 
+def test_what_was_found_is_sorted_and_counted(base):
+    conversation = base.conversation()
+    conversation.ask("Which countries border Peru?")
+    answer = conversation.ask("sorted by population")
+    assert [(node.name, people) for node, people in answer.rows] == [
+        ("Bolivia", 12), ("Ecuador", 18), ("Chile", 19), ("Brazil", 216)
+    ]  # fmt: skip
+    answer = conversation.ask("and order them by population, largest first")
+    assert [node.name for node, _ in answer.rows] == ["Brazil", "Chile", "Ecuador", "Bolivia"]
+    assert conversation.ask("how many of these?").value == 4
+    assert conversation.turns[-1].answer.query["text"] == "the number of countries that border Peru"
+
+
+def test_what_queries_found_is_sorted_and_asked_about(base):
+    conversation = base.conversation("query")
+    bordering = 'find x where (x: country) -[borders]-> "Peru": country'
+    conversation.ask(f'({bordering}) union (find x where (x: country) and x.name = "Argentina")')
+    answer = conversation.ask("sort them by name in descending order")
+    assert [one.node.name for one in answer.matches] == ["Ecuador", "Chile", "Brazil", "Bolivia", "Argentina"]
+    capitals = {"Quito", "Santiago", "Brasília", "Sucre", "Buenos Aires"}
+    assert names(conversation.ask("and their capitals?")) == capitals
+
+
+def test_the_first_of_an_order_stay_the_same_when_they_are_sorted_otherwise(base):
+    conversation = base.conversation()
+    answer = conversation.ask("the three largest countries")
+    assert [one.node.name for one in answer.matches] == ["Brazil", "Argentina", "Peru"]
+    answer = conversation.ask("sorted by name")
+    assert [one.node.name for one in answer.matches] == ["Argentina", "Brazil", "Peru"]
+    assert conversation.ask("the average population of these").value == pytest.approx((216 + 46 + 33) / 3)
+
+
 def test_how_many_of_them_is_counted_among_what_was_found(base):
     conversation = base.conversation()
     conversation.ask("Which countries border Peru?")

@@ -1,6 +1,6 @@
-"""Random bases and queries of every form, carried out by the executor, by brute force and by three other engines.
+"""Random bases and queries of every form, carried out by the executor, by brute force and by other engines.
 
-    python tests/campaign/query_engines_campaign.py --n 20000 --seed 0
+    python tests/campaign/query_engines_campaign.py --n 20000 --seed 0 [--postgres postgresql://…]
 
 Prints for each form how many queries were compared with each engine, how many a language cannot say, and how many have
 rows at all. Differences are shown, and end the run with an error.
@@ -20,7 +20,7 @@ from clew.answering.queries.parsing import parse
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
 from clew.store.graph.tables import Problems
-from query_engines import DuckDB, Kuzu, Oxigraph, normal
+from query_engines import DuckDB, Kuzu, Oxigraph, Postgres, normal
 from query_reference import Reference
 from random_queries import FORMS, Maker, random_query, random_tables
 
@@ -88,15 +88,18 @@ def main():
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=5, help="maximum number of differences to show")
+    parser.add_argument("--postgres", help="database that carries out whole queries, too")
     given = parser.parse_args()
+    Postgres.url = given.postgres
+    engines = (*ENGINES, Postgres) if given.postgres else ENGINES
     counts, shown = Counter(), 0
-    for form, engine, result, text in compared(given.seed, given.n):
+    for form, engine, result, text in compared(given.seed, given.n, engines):
         counts[form, engine, result] += 1
         counts["all", engine, result] += 1
         if result == "different" and shown < given.show:
             shown += 1
             print(f"--- {engine}, {form}: {text}", flush=True)
-    names = ("text", "executor", *(engine.__name__ for engine in ENGINES))
+    names = ("text", "executor", *(engine.__name__ for engine in engines))
     print(f"{'form':16}{'queries':>8}{'with rows':>10}" + "".join(f"{name:>20}" for name in names))
     for form in (*FORMS, "all"):
         total = sum(counts[form, "rows", result] for result in ("equal", "empty"))

@@ -28,9 +28,10 @@ values compare by `=` and `!=` only. A sub-query as a value is the only column o
 row.
 
 **Groups.** A query with aggregates or group keys has one row per different combination of keys. Without keys, all
-solutions form one group, even if there are none. `count(*)` counts solutions. Other aggregates skip missing values.
-`count` of nothing is 0. The other aggregates of nothing are missing. An aggregate with `over` ranges over the
-solutions of that pattern which agree with the current solution. Keys and `distinct` compare values exactly.
+solutions form one group, even if there are none. `count(*)` counts solutions, and `exists(*)` tells whether there are
+any. Other aggregates skip missing values. `count` of nothing is 0, and `exists` of nothing is false. The other
+aggregates of nothing are missing. An aggregate with `over` ranges over the solutions of that pattern which agree with
+the current solution. Keys and `distinct` compare values exactly.
 
 **Rows.** `distinct` removes repeated rows of columns and order keys. Rows are sorted by the order keys. Texts sort
 without case, and missing values come last in both directions. Rows with equal keys are sorted by their columns, so
@@ -47,13 +48,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains", "starts with", "ends with", "matches", "in"]
-AggregateName = Literal["count", "sum", "avg", "min", "max"]
+AggregateName = Literal["count", "exists", "sum", "avg", "min", "max"]
 SetOperation = Literal["union", "intersect", "except"]
 Plain = str | int | float | bool
 """A literal. Dates are ISO texts."""
 FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower")
 OPERATORS = ("+", "-", "*", "/")
-AGGREGATES = ("count", "sum", "avg", "min", "max")
+AGGREGATES = ("count", "exists", "sum", "avg", "min", "max")
 WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -181,12 +182,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """An aggregate of the group, or of the solutions of `over`. Argument None counts solutions."""
+    """An aggregate of the group, or of the solutions of `over`. Without an argument, solutions are counted."""
 
     function: AggregateName
     argument: Expression | None = None
     distinct: bool = False
     over: Pattern | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether repeated values do not change it."""
+        return self.distinct or self.function in ("exists", "min", "max")
 
     def __str__(self) -> str:
         inside = "*" if self.argument is None else f"{'distinct ' if self.distinct else ''}{self.argument}"
@@ -369,6 +375,11 @@ class Query:
     ties: bool = False
 
     @property
+    def headings(self) -> tuple[str, ...]:
+        """Heading of each column."""
+        return tuple(column.name or str(column.expression) for column in self.columns)
+
+    @property
     def outputs(self) -> tuple[Expression, ...]:
         """Expressions evaluated for each row: columns, then order keys."""
         return (*(column.expression for column in self.columns), *(key.expression for key in self.order))
@@ -378,6 +389,14 @@ class Query:
         """Whether each row represents a group of solutions."""
         parts = (*self.outputs, *self.having)
         return bool(self.group) or any(not one.over for part in parts for one in aggregates(part))
+
+    @property
+    def is_set(self) -> bool:
+        """Whether repeated solutions do not change the rows."""
+        if not self.is_grouped:
+            return self.distinct
+        parts = (*self.outputs, *self.group, *self.having)
+        return all(one.is_set or one.over for part in parts for one in aggregates(part))
 
     def __str__(self) -> str:
         def listed(word: str, parts: tuple[object, ...], comma: str = ", ") -> str:

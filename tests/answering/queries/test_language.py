@@ -30,6 +30,7 @@ TEXTS = [
     'find x where (x) -[any{1,2}]- (y: `gene`) and (x.name = "a" or length(x.name) > 3)',
     "find x where (x) and not x.name in (find y.name where (y: gene))",
     "find x.type, max(x.name) where (x) group by x.type order by max(x.name) desc first 1 with ties",
+    'find exists(*) where (x: gene) -[associated_with]-> node("BBS") having exists(*) = true',
 ]
 
 
@@ -115,6 +116,19 @@ def test_rows_come_in_order_and_ties_stay(base):
     assert execute(base, most).names == ("g.name", "n")
     tied = parse("find d where (d: disease) order by length(d.key) desc first 1 with ties")
     assert keys(execute(base, tied)) == [("BBS",), ("MFS",)]
+
+
+def test_yes_or_no(base):
+    assert keys(execute(base, parse('find exists(*) where (g: gene) -[associated_with]-> node("BBS")'))) == [(True,)]
+    assert keys(execute(base, parse('find exists(*) where (g: gene) -[associated_with]-> node("P1")'))) == [(False,)]
+    each = parse("find p, exists(q for (p) -[is_a]-> (q)) where (p: phenotype) order by p.key")
+    assert keys(execute(base, each)) == [("P1", True), ("P2", False), ("P3", True), ("P4", False)]
+
+
+def test_a_union_has_an_order(base):
+    sides = '(find g where (g: gene)) union (find d where (d: disease) and d.name contains "Marfan")'
+    query = parse(f"find x where (x) and x in ({sides}) order by x.name desc first 2")
+    assert keys(execute(base, query)) == [("MFS",), ("FBN1",)]
 
 
 def test_a_node_column_gives_a_node_set_and_the_solutions_behind_a_row(base):

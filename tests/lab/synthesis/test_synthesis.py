@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew.answering.queries.parsing import parse
 from clew.core.errors import InputError, SchemaError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.lab.synthesis.benchmark import Wanted, make_benchmark
 from clew.lab.synthesis.enumerate import distinct_steps
+from clew.lab.synthesis.forms import FORMS
 from clew.lab.synthesis.grammar import active, passive, relational_question
 from clew.lab.synthesis.records import violations
 from clew.lab.synthesis.templates import load_templates, parse_templates
@@ -170,6 +172,58 @@ def test_a_benchmark_passes_its_gates_and_is_the_same_for_a_seed(small: OpenBase
         assert all(row["paths"][key] for key in row["answers"])
         assert all(topic in row["question"] for topic in row["topics"])
     assert report.acceptance["gold nodes that passed"] > 0
+
+
+@pytest.fixture(scope="module")
+def films(tmp_path_factory) -> OpenBase:
+    """A base whose nodes have numbers, texts and truth values."""
+    rng, folder = random.Random(1), tmp_path_factory.mktemp("forms")
+    nodes = [{"key": f"p{n}", "type": "person", "name": f"Person {n}", "born": 1900 + n} for n in range(30)]
+    nodes += [
+        {
+            "key": f"f{n}",
+            "type": "film",
+            "name": f"Film {n}",
+            "minutes": rng.randint(60, 200),
+            "genre": rng.choice(["drama", "comedy", "crime"]),
+            "silent": rng.random() < 0.3,
+        }
+        for n in range(80)
+    ]
+    edges = [
+        {"head": f"f{n}", "relation": relation, "tail": f"p{m}"}
+        for n in range(80)
+        for relation, most in (("directed_by", 1), ("starring", 3))
+        for m in rng.sample(range(30), most)
+    ]
+    for name, rows in (("nodes", nodes), ("edges", edges)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    clew.build([folder / "nodes.jsonl", folder / "edges.jsonl"], folder / "films.kb")
+    return OpenBase.open(folder / "films.kb", embedder="hash")
+
+
+def test_questions_of_every_form_pass_their_gates(films: OpenBase, tmp_path: Path):
+    make_benchmark(films, tmp_path / "a", Wanted(52, ("1-hop", *FORMS), seed=2))
+    make_benchmark(films, tmp_path / "b", Wanted(52, ("1-hop", *FORMS), seed=2))
+    assert read_all(tmp_path / "a") == read_all(tmp_path / "b")
+    rows = [json.loads(line) for line in (tmp_path / "a/questions.jsonl").read_text().splitlines()]
+    assert {row["type"] for row in rows} == {"1-hop", *FORMS}
+    assert not any(violations(films.kb, rows).values())
+    base = clew.open(films.kb.folder)
+    for row in rows:
+        answer = base.query(row["query"])
+        if "value" in row:
+            assert answer.value == pytest.approx(row["value"])
+        else:
+            assert {one.node.key for one in answer.matches} == set(row["answers"])
+    changed = [row | {"value": -1} if "value" in row else row for row in rows]
+    failed = violations(films.kb, changed)["the gold query gives exactly the relational set"]
+    assert len(failed) == sum("value" in row for row in rows) > 0
+
+
+def test_a_kind_that_is_none_is_refused_with_all_kinds(films: OpenBase, tmp_path: Path):
+    with pytest.raises(InputError, match="textual, number"):
+        make_benchmark(films, tmp_path / "a", Wanted(5, ("numbers",)))
 
 
 def naive(kb, row) -> set[str]:

@@ -1,11 +1,12 @@
 """Questions one after another, each of which may lean on those before it.
 
-A question leans on the last one in four ways, all of which work without a model:
+A question leans on the last one in five ways, all of which work without a model:
 
 why       "how do you know?"             the reasons of the last answer
 part      "which of them are islands?"   read as usual, only what matched before can be an answer
 about     "where was she born?"          the words that point back are a name for what was found or named before
 switch    "what about Peru?"             the last question with another name or number in it
+query     "sorted by population"         the last query in another order, or the number of what it found
 
 Any other question is asked as it stands. A model, where there is one, rewrites what cannot be read so.
 """
@@ -109,6 +110,11 @@ class Conversation:
         return Turn(question, asked, replace(answer, trace=tuple(recorder.spans)), named)
 
     def _carried_out(self, question: str, reading: Reading, recorder: Recorder) -> Turn:
+        if reading.is_query:
+            answer = replace(
+                catalog.ask(catalog.create("query"), reading.asked, self.tools, recorder), question=question
+            )
+            return replace(self.turns[-1], question=question, answer=replace(answer, trace=tuple(recorder.spans)))
         if reading.parse is None:
             return self._whole(question, reading.asked, recorder)
         fixes = reading.fixes | {name: tuple(keys) for name, keys in self.fixes.items()}

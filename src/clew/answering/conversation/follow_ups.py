@@ -7,17 +7,28 @@ from dataclasses import dataclass, field, replace
 
 from clew.answering.methods.focus.execution import names_of_answers
 from clew.answering.methods.role_choice import reader_of
+from clew.answering.queries.linking import keys_of
+from clew.answering.queries.parsing import parse
 from clew.answering.queries.words import kind_in_words
-from clew.answering.reading.follow_ups import Pointing, is_fragment, pointing, replaced, switched, telling_words
+from clew.answering.reading.follow_ups import (
+    Pointing,
+    asked_order,
+    asks_for_number,
+    is_fragment,
+    pointing,
+    replaced,
+    switched,
+    telling_words,
+)
 from clew.answering.reading.mentions import Named, Sense, find_named
 from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
-from clew.core.nouns import plural
-from clew.core.query import Compare, Var, requiring
+from clew.core.nouns import plural, singular
+from clew.core.query import Aggregate, Attribute, Column, Compare, Order, Pattern, Query, Var, find, requiring
 from clew.core.query import Named as Name
 from clew.core.roles import Parse
-from clew.core.schema import Schema
+from clew.core.schema import Schema, words_of
 from clew.core.types import Answer, NodeSet
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.protocol import Link
@@ -52,6 +63,8 @@ class Reading:
     fixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     named: tuple[Named, ...] = ()
     within: NodeSet | None = None
+    is_query: bool = False
+    """Whether `asked` is a query of the query language."""
 
     @property
     def certainty(self) -> float:
@@ -76,7 +89,11 @@ class FollowUps:
 
     def leans(self, question: str) -> bool:
         """Whether a question is none that stands alone."""
-        if self._points(question) is not None or switched(question) is not None:
+        if (
+            self._again_as_query(question) is not None
+            or self._points(question) is not None
+            or switched(question) is not None
+        ):
             return True
         if not self.has_graph or not is_fragment(question):
             return False
@@ -97,6 +114,10 @@ class FollowUps:
 
     def readings(self, question: str) -> Iterator[Reading]:
         """The ways to read a question that leans on those before it."""
+        query = self._again_as_query(question)
+        if query is not None:
+            yield Reading(str(query), is_query=True)
+            return
         points, rest = self._points(question), switched(question)
         names = self._names(question)
         if points is not None:
@@ -109,27 +130,75 @@ class FollowUps:
         if is_complete:
             yield Reading(question, self._parsed(question, names), named=tuple(names))
 
+    def _again_as_query(self, question: str) -> Query | None:
+        """Return the last query in another order, or for the number of what it found, if a question asks for that."""
+        order, last = asked_order(question), self._last_query
+        if last is None or (order is None and not asks_for_number(question)):
+            return None
+        shown = last.columns[0].expression
+        if order is None:
+            if not isinstance(shown, Var) or last.is_grouped:
+                return None
+            return replace(last, columns=(Column(Aggregate("count", shown, distinct=True)),), distinct=False, order=())
+        said, descending = order
+        options = {
+            column.expression: words_of(column.name)
+            for column in last.columns
+            if not isinstance(column.expression, Var)
+        }
+        if isinstance(shown, Var):
+            names = self._schema.node_type(self._by_kind(self.turns[-1].nodes)[0][0]).attributes
+            options |= {Attribute(shown.name, name): words_of(name) for name in ("name", *names)}
+        words = {part: {singular(word) for word in text.lower().split()} for part, text in options.items()}
+        fitting = [part for part, own in words.items() if own and said and (said <= own or own <= said)]
+        if not fitting:
+            return None
+        key = max(fitting, key=lambda part: len(words[part] & said) / len(words[part] | said))
+        columns = last.columns
+        if isinstance(key, Attribute) and key.name != "name" and not last.is_grouped:
+            columns = tuple(dict.fromkeys((*columns, Column(key, words_of(key.name)))))
+        return replace(last, columns=columns, order=(Order(key, descending),))
+
+    @property
+    def _last_query(self) -> Query | None:
+        """The query of the last answer. If it was cut or combined, a query for the nodes that were found."""
+        turn = self.turns[-1]
+        written = turn.answer.query.get("query")
+        query = parse(written) if isinstance(written, str) and turn.answer.found else None
+        if isinstance(query, Query) and query.first is None and not query.skip:
+            return query
+        kinds = self._by_kind(turn.nodes)
+        if query is None or len(kinds) != 1:
+            return None
+        among = Compare(Var("x"), "=", keys_of(self.tools.kb, turn.nodes))
+        return find("x", kinds[0][0], Pattern((), (), (among,)))
+
     def _pointing(self, question: str, points: Pointing) -> Iterator[Reading]:
         for kind, nodes in self._referents(points):
             if points.is_part or points.is_several:
-                part = self._part(question, points, kind, nodes)
-                if part is not None:
-                    yield part
+                yield from self._parts(question, points, kind, nodes)
             if points.is_part:
                 return
             yield self._about(question, points, kind, nodes)
 
-    def _part(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading | None:
-        """The question about all things of a kind; only some of them may be the answer."""
+    def _parts(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Iterator[Reading]:
+        """Yield the question about all things of a kind, of which only some may be the answer."""
         called = plural(kind_in_words(self._schema, kind))
         called = f"which {called}" if points.is_implied else called
-        return self._restricted(replaced(question, [(points.start, points.end, called)]), kind, nodes)
+        for words in (called, f"of {called}") if points.text.lower().startswith("of ") else (called,):
+            part = self._restricted(replaced(question, [(points.start, points.end, words)]), kind, nodes)
+            if part is not None:
+                yield part
 
     def _restricted(self, asked: str, kind: str, nodes: NodeSet) -> Reading | None:
         names = self._names(asked)
         parse = self._parsed(asked, names)
         read = parse.interpretation
-        if read.type != kind or names_of_answers(read) or not read.is_restricted:
+        if (
+            read.type != kind
+            or names_of_answers(read)
+            or not (read.is_restricted or read.asks not in ("nodes", "each"))
+        ):
             return None
         label = f"the {len(nodes)} found before"
         among = Compare(Var(read.variable), "=", Name(label, kind))

@@ -57,7 +57,7 @@ def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
         ),
         "cypher": lambda: cypher(query, kb.schema, GraphDatabaseNames(kb) if is_cypher(kb) else CypherNames()),
     }
-    own = kb.language if isinstance(kb, RemoteKnowledgeBase) else None
+    own = kb.query_language if isinstance(kb, RemoteKnowledgeBase) else None
     for language, write in printers.items():
         if own in (None, language):
             try:

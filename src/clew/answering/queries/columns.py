@@ -22,6 +22,8 @@ Mask = NDArray[np.bool_]
 NUMBER = re.compile(r"[-+]?[0-9][0-9,]*([.][0-9]+)?")
 """A text that is a number in every query language."""
 TYPES: dict[str, Any] = {"integer": np.int64, "number": np.float64, "boolean": np.bool_, "date": "datetime64[us]"}
+WIDEST = 4
+"""Codes are counted in an array while it is at most this many times as long as the rows. Otherwise they are sorted."""
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -256,12 +258,19 @@ def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = F
 
 
 def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
-    """Number the different rows of some code columns. Return each row's number, and each number's first row."""
+    """Number the different rows of some code columns in their order. Return each row's number and its first row."""
     ids, first = np.zeros(size, np.int64), np.arange(min(1, size))
-    for number, column in enumerate(columns):
+    for column in columns:
         low, high = (int(column.min()), int(column.max())) if size else (0, 0)
-        combined = ids * (high - low + 1) + (column - low) if number else column  # both are below 2 ** 31
-        _, first, ids = np.unique(combined, return_index=True, return_inverse=True)
+        combined = ids * (high - low + 1) + (column - low)  # both are below 2 ** 31
+        width = len(first) * (high - low + 1)
+        if width > WIDEST * size:
+            _, first, ids = np.unique(combined, return_index=True, return_inverse=True)
+            continue
+        places = np.full(width, -1)
+        places[combined[::-1]] = np.arange(size)[::-1]  # the first of equal rows is written last
+        first = places[places >= 0]
+        ids = (np.cumsum(places >= 0) - 1)[combined]
     return ids, first
 
 
@@ -325,6 +334,12 @@ def function(name: str, column: Column) -> Column:
             return replace(numbers, present=numbers.present & column.present)
 
 
+def count_column(name: str, counts: Ids) -> Column:
+    """Return numbers, or whether there are any."""
+    every = np.ones(len(counts), np.bool_)
+    return Column("integer", counts, every) if name == "count" else Column("boolean", counts > 0, every)
+
+
 def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool) -> Column:
     """Aggregate the present values of each group. `ids` are the groups of the rows."""
     rows = np.flatnonzero(column.present)
@@ -334,8 +349,8 @@ def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool)
     ids, values = ids[rows], column.values[rows]
     counts = np.bincount(ids, minlength=size).astype(np.int64)
     present = counts > 0
-    if name == "count":
-        return Column("integer", counts, np.ones(size, np.bool_))
+    if name in ("count", "exists"):
+        return count_column(name, counts)
     if name in ("sum", "avg"):
         totals = np.bincount(ids, weights=values.astype(np.float64), minlength=size)
         if name == "avg":

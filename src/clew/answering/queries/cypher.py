@@ -81,6 +81,14 @@ class CypherNames:
         """Return what tells nodes from others, given their keys."""
         return keys
 
+    def label(self, variable: str, is_edge: bool) -> str:  # noqa: ARG002
+        """Return the type of a node or the relation of an edge."""
+        return f"label({variable})"
+
+    def label_of(self, keys: Sequence[str]) -> str | None:  # noqa: ARG002
+        """Return the label that a database should look up nodes by, if any."""
+        return None
+
 
 class GraphDatabaseNames(CypherNames):
     """How nodes of a graph database are told apart: by the property that the base names, or by their element ids."""
@@ -93,9 +101,15 @@ class GraphDatabaseNames(CypherNames):
         return f"elementId({variable})" if known is None else f"{variable}.{_name(known)}"
 
     def keys(self, keys: Sequence[str]) -> Sequence[str]:  # noqa: D102
-        if self.kb.key_property is not None:
-            return keys
-        return self.kb.elements(NodeSet.of([self.kb.find(key) for key in keys]))
+        return keys if self.kb.key_property is not None else self.kb.elements(NodeSet.of(self.kb.ids(keys)))
+
+    def label(self, variable: str, is_edge: bool) -> str:  # noqa: D102
+        return f"type({variable})" if is_edge else f"labels({variable})[0]"
+
+    def label_of(self, keys: Sequence[str]) -> str | None:  # noqa: D102
+        kinds = {ref.type for ref in self.kb.refs(self.kb.ids(keys))}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return kind if kind and self.kb.is_label(kind) else None
 
 
 def cypher(query: AnyQuery, schema: Schema, names: CypherNames | None = None) -> str:
@@ -281,7 +295,7 @@ class _Cypher:
         for name, kind in list(types.items()):
             if name in outer.types:
                 types[name] = None
-                tests += [f"label({_name(name)}) = {_text(kind)}"] if kind else []
+                tests += [f"{self.names.label(_name(name), False)} = {_text(kind)}"] if kind else []
 
         def node(end: str) -> str:
             kind = types.get(end)
@@ -293,10 +307,12 @@ class _Cypher:
             ends, constants = [edge.head, edge.tail], []
             for place, end in enumerate(ends):
                 if not isinstance(end, str):
-                    ends[place] = self.fresh("k")
-                    constants.append(f"{self.names.key(str(ends[place]))} IN {self.listed(end)}")
+                    ends[place] = name = self.fresh("k")
+                    types[name] = self.names.label_of(end.keys) if isinstance(end, Nodes) else None
+                    constants.append(f"{self.names.key(name)} IN {self.listed(end)}")
             if constants and not edge.name:
-                inside = f"({_name(str(ends[0]))}){_arrow(edge)}({_name(str(ends[1]))})"
+                shown = [f"({_name(end)})" if end in edge.variables else node(end) for end in map(str, ends)]
+                inside = _arrow(edge).join(shown)
                 tests.append(f"EXISTS {{ MATCH {inside} WHERE {' AND '.join(constants)} }}")
             else:
                 clauses.append(f"{node(str(ends[0]))}{_arrow(edge)}{node(str(ends[1]))}")
@@ -325,7 +341,9 @@ class _Cypher:
         inner = scope.inside(over)
         tests = [self.formula(Exists(Pattern((), (edge,))), inner) for edge in over.edges]
         tests += [
-            f"label({_name(name)}) = {_text(kind)}" for name, kind in over.types.items() if kind and name != new[0]
+            f"{self.names.label(_name(name), False)} = {_text(kind)}"
+            for name, kind in over.types.items()
+            if kind and name != new[0]
         ]
         tests += [self.formula(formula, inner) for formula in over.where]
         kind = over.types[new[0]]
@@ -478,7 +496,7 @@ class _Cypher:
 
     def attribute(self, variable: str, name: str, scope: Scope) -> str | None:
         if name == ("relation" if variable in scope.edges else "type"):
-            label = f"label({_name(variable)})"
+            label = self.names.label(_name(variable), variable in scope.edges)
             known = self.value(Var(variable), scope)
             return label if variable not in self.optional else f"CASE WHEN {known} IS NOT NULL THEN {label} END"
         if variable in scope.edges:
@@ -491,6 +509,8 @@ class _Cypher:
 
     def aggregate(self, part: Aggregate, scope: Scope, complete: bool, witness: str | None = None) -> str:
         """Return an aggregate. If `complete`, a row without the first variable stands for no solution."""
+        if part.function == "exists":
+            return f"({self.aggregate(replace(part, function='count', distinct=False), scope, complete, witness)} > 0)"
         first = witness or next(iter(sorted((*scope.types, *scope.edges))), None)
         if part.argument is None:
             return f"count({self.shown(Var(first), scope)})" if complete and first else "count(*)"

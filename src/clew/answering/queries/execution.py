@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
 from operator import and_
@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.answering.queries import columns as arrays
 from clew.answering.queries.columns import Array, Column, Ids, Mask
-from clew.core.errors import InputError, NotFoundError
+from clew.core.errors import InputError
 from clew.core.query import (
     Aggregate,
     All,
@@ -107,22 +107,24 @@ class Result:
         return NodeSet.of(first.values[first.present]) if first.kind == "node" else None
 
 
-def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None) -> Result:
+Join = Callable[[Pattern, frozenset[str]], Table | None]
+"""Return the different solutions of a pattern for some variables, or None if they have to be found here."""
+
+
+def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None, join: Join = lambda *_: None) -> Result:
     """Return the rows of a query. Raise QueryTooLargeError if it has too many solutions."""
-    run = _Run(kb, limits or Limits())
-    names, cells = run.query(query)
-    rows = len(cells[0])
-    if rows * len(cells) > run.limits.cells:
-        raise QueryTooLargeError(
-            f"the query finds {rows:,} rows: add a condition, or `first {run.limits.cells // 100}`"
-        )
-    shown = [run.shown(cell) for cell in cells]
-    return Result(names, tuple(cells), list(zip(*shown, strict=True)))
+    run = _Run(kb, limits or Limits(), join)
+    return run.rows(*run.query(query))
 
 
-def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
+def shown(kb: KnowledgeBase, query: Query, cells: list[Column]) -> Result:
+    """Return the result of a query whose columns are known."""
+    return _Run(kb, Limits()).rows(query.headings, cells)
+
+
+def found_nodes(kb: KnowledgeBase, query: Query, join: Join = lambda *_: None) -> NodeSet:
     """Return the nodes of the first column of a query."""
-    _, cells = _Run(kb, Limits()).query(query)
+    _, cells = _Run(kb, Limits(), join).query(query)
     return NodeSet.of(cells[0].values[cells[0].present])
 
 
@@ -160,10 +162,10 @@ def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 1
 class _Run:
     """One execution: the base, the edges bound to names, and the budget."""
 
-    def __init__(self, kb: KnowledgeBase, limits: Limits) -> None:
-        self.kb, self.limits, self.work = kb, limits, 0
+    def __init__(self, kb: KnowledgeBase, limits: Limits, join: Join = lambda *_: None) -> None:
+        self.kb, self.limits, self.join, self.work = kb, limits, join, 0
         self.edge_names: set[str] = set()
-        self.edges = np.empty((4, 0), np.int64)  # head, relation code, tail, number among parallel edges
+        self.edges = np.empty((5, 0), np.int64)  # head, relation, tail, number among parallel edges, row or -1
         self.hidden = (f"#{number}" for number in count())
         self.results: dict[AnyQuery, Column] = {}
 
@@ -183,27 +185,36 @@ class _Run:
             return self.combined(query)
         grouped = query.is_grouped
         parts = (*query.outputs, *query.group, *query.having)
-        inner = [one for part in parts for one in aggregates(part)]
-        counts = any(not one.distinct and one.function in ("count", "sum", "avg") and not one.over for one in inner)
         needed = frozenset().union(*map(names_used, parts)) & query.pattern.bound
-        is_set = not counts if grouped else query.distinct
-        table = self.extend(query.pattern, ONE, needed if is_set else None)
+        table = self.join(query.pattern, needed if query.is_set else query.pattern.bound)
+        if table is None:
+            table = self.extend(query.pattern, ONE, needed if query.is_set else None)
         if grouped:
             table, cells = self.groups(query, table)
         else:
-            cells = [self.evaluate(part, table) for part in query.outputs]
-        width = len(query.columns)
-        names = tuple(column.name or str(column.expression) for column in query.columns)
-        return names, [cell.take(self.selected(query, cells)) for cell in cells[:width]]
+            known = {part: self.evaluate(part, table) for part in dict.fromkeys(query.outputs)}
+            cells = [known[part] for part in query.outputs]
+        rows = self.selected(query, cells)
+        return query.headings, [cell.take(rows) for cell in cells[: len(query.columns)]]
+
+    def rows(self, names: tuple[str, ...], cells: list[Column]) -> Result:
+        count = len(cells[0])
+        if count * len(cells) > self.limits.cells:
+            raise QueryTooLargeError(
+                f"the query finds {count:,} rows: add a condition, or `first {self.limits.cells // 100}`"
+            )
+        return Result(names, tuple(cells), list(zip(*map(self.shown, cells), strict=True)))
 
     def groups(self, query: Query, table: Table) -> tuple[Table, list[Column]]:
         """Return a row of the table for each group, and the values of the outputs."""
-        keys = [self.codes(self.evaluate(key, table)) for key in query.group]
+        columns = {key: self.evaluate(key, table) for key in query.group}
+        keys = list(map(self.codes, columns.values()))
         ids, first = (
             arrays.row_ids(keys, table.size) if keys else (np.zeros(table.size, np.int64), np.zeros(1, np.int64))
         )
         chosen = table.take(first) if table.size else (ONE if not keys else table)
-        inside = _Groups(table, ids, len(first) if keys else 1)
+        known = {key: column.take(first) for key, column in columns.items()} if table.size else {}
+        inside = _Groups(table, ids, len(first) if keys else 1, known)
         kept = np.ones(inside.size, np.bool_)
         for formula in query.having:
             kept &= self.holds(formula, chosen, inside)
@@ -259,13 +270,7 @@ class _Run:
     def constant(self, constant: Constant) -> NodeSet:
         if isinstance(constant, Named):
             raise InputError(f"{constant} is not linked to nodes: link the constants of the query first")
-        found = []
-        for key in constant.keys:
-            try:
-                found.append(self.kb.find(key))
-            except NotFoundError:
-                continue
-        return NodeSet.of(found)
+        return NodeSet.of(self.kb.ids(constant.keys))
 
     def step(self, nodes: NodeSet, edge: Edge, forward: bool) -> tuple[Array, Array, Ids, Edges]:
         """Return near and far ends of the single edges from some nodes, the index of each edge, and the edges."""
@@ -344,14 +349,16 @@ class _Run:
         keys = (
             found.heads.astype(np.int64) * len(self.kb.schema.relation_names) + found.relations
         ) * nodes + found.tails
-        order = np.argsort(keys, kind="stable")
-        rows = np.stack([part[order].astype(np.int64) for part in (found.heads, found.relations, found.tails)])
+        every = np.arange(len(found))
+        order = every if np.all(keys[1:] >= keys[:-1]) else np.argsort(keys, kind="stable")
         starts = np.flatnonzero(np.diff(keys[order], prepend=-1))
-        parallel = np.arange(len(found)) - np.repeat(starts, np.diff(np.append(starts, len(found))))
-        numbers = np.empty(len(found), np.int64)
-        numbers[order] = np.arange(len(found)) + self.edges.shape[1]
-        self.edges = np.concatenate((self.edges, np.vstack((rows, parallel))), axis=1)
-        return numbers
+        parallel = np.empty(len(found), np.int64)
+        parallel[order] = every - np.repeat(starts, np.diff(np.append(starts, len(found))))
+        rows = np.full(len(found), -1) if found.rows is None else found.rows
+        fresh = np.stack((found.heads, found.relations, found.tails, parallel, rows))
+        first = self.edges.shape[1]
+        self.edges = fresh if not first else np.concatenate((self.edges, fresh), axis=1)
+        return every + first
 
     # Sub-patterns
 
@@ -373,17 +380,15 @@ class _Run:
         """Evaluate an aggregate over a sub-pattern."""
         assert part.over is not None
         hidden, ids, seed = self.seed((part.over if part.argument is None else part), table)
-        is_set = part.distinct or part.function in ("min", "max")
         keep = frozenset((hidden, *(names_used(part.argument) if part.argument is not None else ())))
-        found = self.extend(part.over, seed, keep if is_set else None)
+        found = self.extend(part.over, seed, keep if part.is_set else None)
         groups = _Groups(found, found.columns[hidden].astype(np.int64), seed.size)
         return self.aggregate(replace(part, over=None), groups).take(ids)
 
     def aggregate(self, part: Aggregate, groups: _Groups) -> Column:
         if part.argument is None:
-            argument = arrays.constant("integer", 1, groups.table.size)
-        else:
-            argument = self.evaluate(part.argument, groups.table)
+            return arrays.count_column(part.function, np.bincount(groups.ids, minlength=groups.size))
+        argument = self.evaluate(part.argument, groups.table)
         if argument.kind == "edge":
             argument = Column("integer", self.codes(argument), argument.present)
         return arrays.aggregate(part.function, argument, groups.ids, groups.size, distinct=part.distinct)
@@ -392,6 +397,8 @@ class _Run:
 
     def evaluate(self, part: Expression, table: Table, groups: _Groups | None = None) -> Column:
         """Return the value of an expression for each row."""
+        if groups is not None and part in groups.keys:
+            return groups.keys[part]
         match part:
             case Value(value):
                 kind = {bool: "boolean", int: "integer", float: "number"}.get(type(value), "text")
@@ -424,15 +431,18 @@ class _Run:
 
     def attribute(self, owner: Column, name: str) -> Column:
         """Return an attribute of nodes or edges. Each different one is read once."""
-        members, places = np.unique(owner.values[owner.present], return_inverse=True)
+        present = owner.values[owner.present]
+        places, first = arrays.row_ids([present.astype(np.int64)], len(present))
+        members = present[first]
         schema = self.kb.schema
         if owner.kind == "edge":
-            heads, codes, tails, numbers = self.edges[:, members]
+            heads, codes, tails, numbers, known = self.edges[:, members]
             kind = "text" if name == "relation" else schema.edge_attributes.get(name, "text")
             if name == "relation":
                 values: Any = [schema.relation_names[code] for code in codes]
             else:
-                edges = Edges(*(part.astype(np.int32) for part in (heads, codes, tails)))
+                heads, codes, tails = (part.astype(np.int32) for part in (heads, codes, tails))
+                edges = Edges(heads, codes, tails, known if np.all(known >= 0) else None)
                 values = self.kb.edge_values(edges, numbers, name)
         else:
             kind = "text" if name in ("name", "key", "type") else schema.attribute_types.get(name, "text")
@@ -448,7 +458,7 @@ class _Run:
     def codes(self, column: Column, *, exact: bool = True) -> Ids:
         """Number the different values of a column."""
         if column.kind == "edge":
-            ids, _ = arrays.row_ids(list(self.edges), self.edges.shape[1])
+            ids, _ = arrays.row_ids(list(self.edges[:4]), self.edges.shape[1])
             return np.where(column.present, ids[column.values] if len(ids) else -1, -1)
         return arrays.codes(column, exact=exact)
 
@@ -461,7 +471,7 @@ class _Run:
             cells: Iterable[Any] = self.kb.refs(ids)
         else:
             names = self.kb.schema.relation_names
-            cells = (Triple(int(h), names[r], int(t)) for h, r, t, _ in self.edges[:, ids].T)
+            cells = (Triple(int(h), names[r], int(t)) for h, r, t, *_ in self.edges[:, ids].T)
         following = iter(cells)
         return [next(following) if present else None for present in column.present]
 
@@ -511,11 +521,12 @@ class _Run:
 
 @dataclass(frozen=True, eq=False)
 class _Groups:
-    """Solutions, the group of each, and the number of groups."""
+    """Solutions, the group of each, the number of groups, and values that each group has."""
 
     table: Table
     ids: Ids
     size: int
+    keys: Mapping[Expression, Column] = field(default_factory=dict)
 
 
 class _Extension:
@@ -697,11 +708,21 @@ class _Extension:
             extra[edge.name] = self.run.named_edges(edge.name, found)[numbers]
         else:
             near, far = self.run.pairs(members, edge, forward)
-        inside = self.admitted(there, NodeSet.of(far)).holds(far)
+        if self.is_restricted(there, edge, forward):
+            inside = np.flatnonzero(self.admitted(there, NodeSet.of(far)).holds(far))
+            near, far, extra = near[inside], far[inside], {name: part[inside] for name, part in extra.items()}
         self.unbound.discard(there)
-        near, far = near[inside], far[inside]
         rows, matches = self.run.match(column, near)
-        self.merge(rows, {there: far[matches], **{name: part[inside][matches] for name, part in extra.items()}})
+        self.merge(rows, {there: far[matches], **{name: part[matches] for name, part in extra.items()}})
+
+    def is_restricted(self, name: str, edge: Edge, forward: bool) -> bool:
+        """Whether an edge may lead to nodes that a variable does not stand for."""
+        if name in self.domains or any(self.needs(formula) == {name} for formula in self.formulas):
+            return True
+        kind = self.types.get(name)
+        if kind is None or edge.relation is None or not edge.directed or not edge.is_single:
+            return kind is not None
+        return any(kind != (row.tail if forward else row.head) for row in self.kb.schema.relation_rows(edge.relation))
 
     def join_bound(self, edge: Edge) -> None:
         """Keep the rows whose two nodes an edge connects."""

@@ -85,8 +85,8 @@ class Scope:
                     return "integer"
                 return CALL_KINDS.get(function, "number")
             case Aggregate(function, argument, _, over):
-                if function == "count" or argument is None:
-                    return "integer"
+                if function in ("count", "exists") or argument is None:
+                    return "integer" if function == "count" else "boolean"
                 inner = self if over is None else self.inside(over)
                 return "number" if function == "avg" else inner.kind(argument)
             case Subquery(query):
@@ -187,7 +187,7 @@ def _check_part(part: object, scope: Scope) -> None:
         and any(isinstance(inner, Aggregate) and inner.over is None for inner in _shallow(part.argument))
     ):
         raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner one into a sub-query, (find …)")
-    elif isinstance(part, Aggregate) and part.function != "count":
+    elif isinstance(part, Aggregate) and part.function not in ("count", "exists"):
         kind = "solution" if part.argument is None else scope.kind(part.argument)
         allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
         if kind not in allowed:

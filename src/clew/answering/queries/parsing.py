@@ -325,7 +325,7 @@ class _Parser:
     def negation(self) -> Formula:
         if self.takes("not"):
             return Not(self.nested(self.negation))
-        if self.takes("exists"):
+        if not self.sees("exists", "(") and self.takes("exists"):
             return Exists(self.braced())
         if self.sees("("):
             inner = self.attempt(self.bracketed)
@@ -446,7 +446,7 @@ class _Parser:
 
     def aggregate(self, function: str) -> Aggregate:
         distinct = self.takes("distinct")
-        argument = None if function == "count" and self.takes("*") else self.nested(self.expression)
+        argument = None if function in ("count", "exists") and self.takes("*") else self.nested(self.expression)
         over = self.nested(self.pattern) if self.takes("for") else None
         return Aggregate(function, argument, distinct, over)  # type: ignore[arg-type]
 

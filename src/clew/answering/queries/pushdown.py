@@ -1,42 +1,219 @@
-"""A whole query put to an endpoint at once: it joins, and only the nodes that are found travel."""
+"""Queries that a database carries out whole: it joins, and only the rows that are found travel.
+
+A query that its language cannot say, or that it refuses, is carried out here, edge by edge. So is every query over what
+some groups may see of a graph that stays elsewhere (`PartOfGraph`), which no database may be asked for whole.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence, Set
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from clew.answering.queries.execution import found_nodes as found_here
+import numpy as np
+
+from clew.answering.queries import execution
+from clew.answering.queries.columns import Column as Cells
+from clew.answering.queries.columns import from_values
+from clew.answering.queries.cypher import GraphDatabaseNames, cypher
+from clew.answering.queries.execution import Limits, QueryTooLargeError, Result, Table, satisfying
+from clew.answering.queries.kinds import Scope
+from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.sparql import EndpointNames, sparql
-from clew.core.query import Query, Var
+from clew.core.errors import QueryRefusedError
+from clew.core.query import (
+    Aggregate,
+    AnyQuery,
+    Attribute,
+    Column,
+    Compare,
+    Edge,
+    Formula,
+    Missing,
+    Not,
+    Pattern,
+    Query,
+    Subquery,
+    Var,
+    Variable,
+    names_used,
+    rewrite,
+    walk,
+)
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.remote.remote import is_sparql
+from clew.store.remote.remote import is_cypher, is_sparql
 
 if TYPE_CHECKING:
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+    from clew.store.remote.cypher import CypherKnowledgeBase
     from clew.store.remote.sparql import SparqlKnowledgeBase
 
 MOST_AHEAD = 2_000
 """Edges that are read ahead. Of nodes with more, those of each answer are asked for alone."""
+SECONDS = 20
+"""Maximum time of a whole query in PostgreSQL. A query that takes longer is carried out edge by edge."""
+Rows = list[Sequence[Any]]
+"""Rows of a query, its nodes by their ids."""
+
+
+def execute(kb: KnowledgeBase, query: AnyQuery) -> Result:
+    """Return the rows of a query. If the base is in a database, it is asked for the rows, or for the solutions."""
+    cells = _solved(kb, query)
+    if cells is None:
+        return execution.execute(kb, query, join=_joining(kb))
+    return execution.shown(kb, _first(query), cells)
 
 
 def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
-    """Return the nodes that a query finds: in one request at an endpoint, edge by edge in a base that Clew keeps."""
+    """Return the nodes of the first column of a query, in one request if the base is in a database."""
     pattern = query.pattern
     if not pattern.edges and not pattern.where and not query.order and query.first is None:
         return kb.nodes(pattern.types.get(str(query.columns[0].expression)))
-    if not is_sparql(kb):
-        return found_here(kb, query)
-    try:
-        written = sparql(query, kb.schema, EndpointNames(kb))
-    except CannotPrintError:
-        return found_here(kb, query)
-    name = "_c0" if query.order else str(query.columns[0].expression)
-    rows = kb.endpoint.rows(written, ordered_by=f"?{name}")
-    found = NodeSet.of(kb.intern(row[name] for row in rows if name in row))
-    if kb.described is not None:
-        found = found & kb.described.nodes()  # not what came after they were read
-    _read_ahead(kb, query, found)
+    cells = _solved(kb, query)
+    if cells is None:
+        found = execution.found_nodes(kb, query, _joining(kb))
+    else:
+        found = NodeSet.of(cells[0].values[cells[0].present])
+    if is_sparql(kb):
+        _read_ahead(kb, query, found)
     return found
+
+
+def _joining(kb: KnowledgeBase) -> execution.Join:
+    """Return what asks the database of a base for the solutions of a pattern."""
+
+    def join(pattern: Pattern, names: frozenset[str]) -> Table | None:
+        variables = sorted(names)
+        if not pattern.edges or not variables or kb.query_language not in ("sparql", "cypher"):
+            return None
+        cells = _solved(kb, Query(tuple(Column(Var(name)) for name in variables), pattern, distinct=True))
+        if cells is None:
+            return None
+        return Table(len(cells[0]), {name: cell.values for name, cell in zip(variables, cells, strict=True)})
+
+    return join
+
+
+def _first(query: AnyQuery) -> Query:
+    return query if isinstance(query, Query) else _first(query.left)
+
+
+def _solved(kb: KnowledgeBase, query: AnyQuery) -> list[Cells] | None:
+    """Return the columns of a query as the database of a base gives them, or None if it cannot carry it out."""
+    shown = _first(query)
+    scope = Scope(kb.schema).inside(shown.pattern)
+    kinds = [scope.kind(column.expression) for column in shown.columns]
+    try:
+        if "edge" in kinds:
+            return None
+        if kb.query_language == "sql":
+            rows = _in_sql(kb, query)  # type: ignore[arg-type]
+        elif is_sparql(kb):
+            rows = _in_sparql(kb, query)
+        elif is_cypher(kb):
+            rows = _in_cypher(kb, query)
+        else:
+            return None
+    except (CannotPrintError, QueryRefusedError):
+        return None
+    columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
+    return [_column(kind, values) for kind, values in zip(kinds, columns, strict=True)]
+
+
+def _column(kind: str, values: Sequence[Any]) -> Cells:
+    if kind == "node":
+        ids = np.array([-1 if value is None else value for value in values], np.int32)
+        return Cells("node", ids, ids >= 0)
+    whole = int if kind == "integer" else float
+    return from_values(kind, [whole(value) if isinstance(value, Decimal) else value for value in values])
+
+
+def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
+    from clew.answering.queries.sql import PostgresNames, sql
+
+    text, most = sql(query, kb.schema, PostgresNames(kb)), Limits().rows
+    if not isinstance(query, Query) or query.first is None:
+        text = f"{text} LIMIT {most + 1}"
+    rows = kb.solve(text, SECONDS)
+    if len(rows) > most:
+        raise QueryTooLargeError(f"the query has too many rows (over {most:,}): add a condition, or `first` k")
+    return list(rows)
+
+
+def _in_sparql(kb: SparqlKnowledgeBase, query: AnyQuery) -> Rows:
+    names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, Var)]
+    if not isinstance(query, Query) or not query.distinct or len(names) < len(query.columns):
+        raise CannotPrintError("an endpoint is asked for nodes alone")
+    is_cut = query.is_grouped or query.order or query.first is not None or query.skip
+    if is_cut or any(isinstance(part, Edge) and part.name for part in walk(query)):
+        raise CannotPrintError("an endpoint has no groups, no first rows and no names of edges here")
+    rows = kb.endpoint.rows(sparql(query, kb.schema, EndpointNames(kb)), ordered_by=" ".join(f"?{n}" for n in names))
+    found = [[kb.intern([row[name]])[0] if name in row else None for name in names] for row in rows]
+    most = None if kb.described is None else kb.described.count  # not what came after the nodes were read
+    return [row for row in found if most is None or all(cell is None or cell < most for cell in row)]
+
+
+def _in_cypher(kb: CypherKnowledgeBase, query: AnyQuery) -> Rows:
+    edges = {part.name for part in walk(query) if isinstance(part, Edge)}
+    query = rewrite(query, lambda part: _decided(kb, part, edges) if isinstance(part, Compare | Missing) else part)
+    _refuse(kb, query)
+    are_nodes = [isinstance(column.expression, Var) for column in _first(query).columns]
+    rows = kb.server.rows(cypher(query, kb.schema, GraphDatabaseNames(kb)))
+    return [row for row in (_with_ids(kb.ids_by_handle, row, are_nodes) for row in rows) if row is not None]
+
+
+def _with_ids(ids: Mapping[str, int], row: Sequence[Any], are_nodes: Sequence[bool]) -> Sequence[Any] | None:
+    """Return a row with ids for nodes, or None if a node came after the others were read."""
+    pairs = list(zip(row, are_nodes, strict=True))
+    if any(is_node and cell is not None and cell not in ids for cell, is_node in pairs):
+        return None
+    return [ids[cell] if is_node and cell is not None else cell for cell, is_node in pairs]
+
+
+def _decided(kb: CypherKnowledgeBase, formula: Compare | Missing, edges: Set[str | None]) -> Formula:
+    """Return a condition on attributes of one node as the nodes that meet it, since Clew knows kinds of attributes."""
+    names, parts = names_used(formula), list(walk(formula))
+    is_plain = any(isinstance(part, Attribute) for part in parts)
+    if (
+        len(names) != 1
+        or names & edges
+        or not is_plain
+        or any(isinstance(part, Aggregate | Subquery) for part in parts)
+    ):
+        return formula
+    [name] = names
+    meets = formula if isinstance(formula, Compare) else Not(formula)
+    nodes = satisfying(kb, Pattern((Variable(name),), (), (meets,)), name)
+    if len(nodes) > kb.batch:
+        raise CannotPrintError(f"too many nodes meet {formula} to name them")
+    chosen = Compare(Var(name), "=", keys_of(kb, nodes))
+    return chosen if isinstance(formula, Compare) else Not(chosen)
+
+
+def _refuse(kb: CypherKnowledgeBase, query: AnyQuery) -> None:
+    """Raise CannotPrintError if a graph database would understand a query otherwise.
+
+    An edge occurs once in a walk and in a part that is joined at once. A node may have several labels, of which the
+    first is its type. Ids of elements have another order than keys.
+    """
+    parts = list(walk(query))
+    whole = [part.pattern for part in parts if isinstance(part, Query)]
+    for part in parts:
+        match part:
+            case Attribute() | Subquery():
+                raise CannotPrintError(f"{part} is not asked of a graph database")
+            case Edge() if not part.is_single:
+                raise CannotPrintError(f"a walk by {part.relation} has another meaning in a graph database")
+            case Variable(_, str() as kind) if not kb.is_label(kind):
+                raise CannotPrintError(f"{kind} is not the only label of its nodes")
+            case Pattern(edges=edges) if not any(part is one for one in whole):
+                relations = [edge.relation for edge in edges]
+                if len(edges) > 1 and (None in relations or len({*relations}) < len(edges)):
+                    raise CannotPrintError("an edge may occur once in a part")
+            case Query() if kb.key_property is None and (part.order or part.first is not None):
+                raise CannotPrintError("ids of elements have no order")
 
 
 def _read_ahead(kb: SparqlKnowledgeBase, query: Query, nodes: NodeSet) -> None:

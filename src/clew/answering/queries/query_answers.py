@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.answering.queries.execution import Result, execute
+from clew.answering.queries.execution import Result
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import kind_in_words, words
 from clew.core.query import (
@@ -146,13 +147,18 @@ def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
     from clew.answering.queries.sparql import sparql
 
     query = executed.query
-    found = {"text": words(executed.asked, kb.schema), "query": str(query)}
+    found = {"text": words(executed.asked, kb.schema, lambda key: _name_of(kb, key)), "query": str(query)}
     for language, write in (("sparql", sparql), ("cypher", cypher)):
         try:
             found[language] = write(query, kb.schema)
         except CannotPrintError:
             continue
     return found
+
+
+def _name_of(kb: KnowledgeBase, key: str) -> str:
+    """Return the name of a node, or the key if the base does not have it."""
+    return next((ref.name for ref in kb.refs(kb.ids([key]))), key)
 
 
 def _cell(cell: Any) -> Cell:

@@ -386,7 +386,8 @@ class _Sparql:
         shown = " ".join(f"?{name}" for name in names)
         by = f" GROUP BY {shown}" if names else ""
         lines += [f"OPTIONAL {{ {{ SELECT {shown} ({value} AS {result}) WHERE {{", *_indented(body), f"}}{by} }} }}"]
-        return f"COALESCE({result}, 0)" if part.function == "count" else result
+        nothing = {"count": "0", "exists": "false"}.get(part.function)
+        return result if nothing is None else f"COALESCE({result}, {nothing})"
 
     def formula(self, formula: Formula, level: _Level, *, denied: bool = False) -> str:
         """Return a test. Under a negation it is never an error."""
@@ -474,6 +475,8 @@ class _Sparql:
 
     def aggregate(self, part: Aggregate, level: _Level, lines: list[str]) -> str:
         """Return an aggregate whose argument is bound in the lines. Engines give up at a missing value otherwise."""
+        if part.function == "exists":
+            return f"({self.aggregate(replace(part, function='count', distinct=False), level, lines)} > 0)"
         if part.argument is None:
             return "COUNT(*)"
         kind = level.scope.kind(part.argument)

@@ -1,18 +1,20 @@
-"""A query as SQL over two tables, in DuckDB's dialect.
+"""A query as SQL for DuckDB, over the tables of `create`, or for PostgreSQL, over the tables of a base.
 
 nodes(key, type, name, …)                  a row for each node, a column for each attribute
 edges(number, head, relation, tail, …)     a row for each edge, its ends by key, a column for each attribute
+
+In PostgreSQL nodes go by their ids, types and relations by their codes, and attributes are JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.answering.queries.kinds import Scope, comparable
-from clew.answering.queries.literals import Check, Checks, literal_checks
+from clew.answering.queries.literals import PARTIAL, Check, Checks, literal_checks
 from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, turned, without_ties
 from clew.core.query import (
     Aggregate,
@@ -41,25 +43,132 @@ from clew.core.query import (
 )
 from clew.core.schema import Schema
 
-NUMBER = "[-+]?[0-9][0-9,]*([.][0-9]+)?"
-PARTS = {"contains": "contains", "starts with": "starts_with", "ends with": "ends_with"}
+if TYPE_CHECKING:
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
+NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
+JSON_TYPES = {"integer": "bigint", "number": "float8", "boolean": "boolean"}
 
 
-def sql(query: AnyQuery, schema: Schema) -> str:
-    """Return a query whose rows are those of the algebra, nodes by their keys."""
-    return _Sql(schema).query(query)
+class SqlNames:
+    """Names and functions of DuckDB, over the tables of `create`."""
+
+    node, edge = "key", "number"
+    """Columns that tell nodes and edges from all others."""
+
+    def keys(self, keys: Sequence[str]) -> list[str]:
+        """Return what the column `node` holds for some keys."""
+        return list(map(_text, keys))
+
+    def is_type(self, owner: str, kind: str) -> str:
+        """Return a test of the type of a node."""
+        return f"{owner}.type = {_text(kind)}"
+
+    def relation_is(self, relation: str) -> str:
+        """Return a test of the relation of an edge."""
+        return f"relation = {_text(relation)}"
+
+    def attribute(self, owner: str, name: str, kind: str, is_edge: bool) -> str:  # noqa: ARG002
+        """Return an attribute of a node or an edge."""
+        return f"{owner}.{_name(name)}"
+
+    def pairs(self, where: str) -> str:
+        """Return the different ends of edges."""
+        return f"SELECT DISTINCT head, tail FROM edges{where}"
+
+    def walk(self, edge: Edge) -> None:
+        """Raise CannotPrintError if a walk between two variables would take too long."""
+
+    def items(self, value: str) -> str:
+        """Return the rows of a list."""
+        return f"unnest({value})"
+
+    def lower(self, value: str) -> str:
+        """Return a text in lower case, compared by code points."""
+        return f"lower({value})"
+
+    def matches(self, value: str, pattern: str) -> str:
+        """Return a test of a whole text."""
+        return f"regexp_full_match({value}, {_text(pattern)})"
+
+
+class PostgresNames(SqlNames):
+    """Names and functions of a base in PostgreSQL."""
+
+    node, edge = "id", "ctid"
+
+    def __init__(self, kb: PostgresKnowledgeBase) -> None:
+        self.kb = kb
+
+    def keys(self, keys: Sequence[str]) -> list[str]:  # noqa: D102
+        return list(map(str, self.kb.ids(keys)))
+
+    def is_type(self, owner: str, kind: str) -> str:  # noqa: D102
+        return f"{owner}.type = {self.kb.schema.type_code[self.kb.schema.node_type(kind).name]}"
+
+    def relation_is(self, relation: str) -> str:  # noqa: D102
+        schema = self.kb.schema
+        return f"relation = {schema.relation_code[schema.relation_rows(relation)[0].name]}"
+
+    def attribute(self, owner: str, name: str, kind: str, is_edge: bool) -> str:  # noqa: D102
+        schema = self.kb.schema
+        if name == ("relation" if is_edge else "type"):
+            names = schema.relation_names if is_edge else schema.type_names
+            return f"(ARRAY[{', '.join(map(_text, names))}])[{owner}.{name} + 1]"
+        if not is_edge and name in ("key", "name"):
+            return f"{owner}.{name}"
+        if name not in (schema.edge_attributes if is_edge else schema.attribute_types):
+            return "NULL::text"
+        if kind == "list":
+            return f"({owner}.attributes->{_text(name)})"
+        value = f"({owner}.attributes->>{_text(name)})"
+        if kind == "date" and (is_edge or name not in self.kb.written_dates):
+            return f"{value}::timestamp"
+        if kind == "date":
+            return f"({value} || substr('0000-01-01', length({value}) + 1))::timestamp"
+        value += f"::{JSON_TYPES[kind]}" if kind in JSON_TYPES else ""
+        return f"NULLIF({value}, 'NaN')" if kind == "number" else value
+
+    def pairs(self, where: str) -> str:  # noqa: D102
+        if not self.kb.schema.edge_attributes or "relation" not in where:
+            return super().pairs(where)
+        return f"SELECT head, tail FROM edges{where} AND nth = 0"
+
+    def walk(self, edge: Edge) -> None:  # noqa: D102
+        if edge.most is None:
+            raise CannotPrintError("PostgreSQL would walk from every node")
+
+    def items(self, value: str) -> str:  # noqa: D102
+        return f"jsonb_array_elements_text({value})"
+
+    def lower(self, value: str) -> str:
+        """Return a text in lower case. The query fails at letters of which PostgreSQL has another one than Python."""
+        other = self.kb.other_letters
+        if other is None:
+            raise CannotPrintError("this PostgreSQL knows lower case of ASCII alone")
+        unlike = f"(1 / (length({value}) - length({value})))::text"
+        plain = f'lower({value} COLLATE "default")'
+        return f'(CASE WHEN {value} ~ {_text(f"[{other}]")} THEN {unlike} ELSE {plain} END COLLATE "C")'
+
+    def matches(self, value: str, pattern: str) -> str:  # noqa: D102, ARG002
+        raise CannotPrintError("PostgreSQL has regular expressions of another kind")
+
+
+def sql(query: AnyQuery, schema: Schema, names: SqlNames | None = None) -> str:
+    """Return a query whose rows are those of the algebra, nodes by their keys, or by their ids in PostgreSQL."""
+    return _Sql(schema, names or SqlNames()).query(query)
 
 
 class _Sql:
-    def __init__(self, schema: Schema) -> None:
-        self.schema, self.numbers = schema, count(1)
+    def __init__(self, schema: Schema, names: SqlNames) -> None:
+        self.schema, self.names, self.numbers = schema, names, count(1)
 
     def query(self, query: AnyQuery) -> str:
         if isinstance(query, Combined):
             return f"({self.query(query.left)}) {query.operation.upper()} ({self.query(query.right)})"
         query = without_ties(query)
         scope = Scope(self.schema).inside(query.pattern)
-        source = self.body(query.pattern, Scope(self.schema))
+        source = self.body(query.pattern, Scope(self.schema), is_set=query.is_set)
         having: list[str] = []
         if query.is_grouped:
             parts = grouped(query, scope)
@@ -67,13 +176,16 @@ class _Sql:
             keys += [f"{self.value(Var(name), scope)} AS {_name(name)}" for name in parts.variables]
             values = [f"{self.value(part, scope)} AS {name}" for name, part in parts.aggregates]
             by = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""
-            source = f"FROM (SELECT {', '.join([*keys, *values]) or '1'} {source}{by}) g"
-            for name in parts.variables:
-                table, key = ("edges", "number") if name in scope.edges else ("nodes", "key")
-                source += f" LEFT JOIN {table} {_name(name)} ON {_name(name)}.{key} = g.{_name(name)}"
+            source = f"FROM (SELECT {', '.join([*keys, *values]) or '1'} {source}{by}) g_"
+            source += "".join(self.looked_up(name, "g_", name in scope.edges) for name in parts.variables)
             query, having = parts.query, [self.formula(part, scope) for part in parts.query.having]
         source += f" WHERE {' AND '.join(having)}" if having else ""
         return self.rows(query, scope, source)
+
+    def looked_up(self, name: str, table: str, is_edge: bool) -> str:
+        """Return the join that gives a variable of a sub-select its row."""
+        rows, key = ("edges", self.names.edge) if is_edge else ("nodes", self.names.node)
+        return f" LEFT JOIN {rows} {_name(name)} ON {_name(name)}.{key} = {table}.{_name(name)}"
 
     def rows(self, query: Query, scope: Scope, source: str) -> str:
         """Return the last step: columns, order and limits."""
@@ -84,93 +196,104 @@ class _Sql:
             return inner
         order = []
         for number, key in enumerate(query.order):
-            shown = f"lower(o{number})" if scope.kind(key.expression) == "text" else f"o{number}"
+            shown = self.names.lower(f"o{number}") if scope.kind(key.expression) == "text" else f"o{number}"
             order.append(f"{shown}{' DESC' if key.descending else ''} NULLS LAST")
-        order += [f"c{number} NULLS LAST" for number in range(len(columns))]
+        for number, column in enumerate(query.columns):
+            exact = ' COLLATE "C"' if scope.kind(column.expression) == "text" else ""
+            order.append(f"c{number}{exact} NULLS LAST")
         names = ", ".join(f"c{number}" for number in range(len(columns)))
-        text = f"SELECT {names} FROM ({inner}) r ORDER BY {', '.join(order)}"
+        text = f"SELECT {names} FROM ({inner}) r_ ORDER BY {', '.join(order)}"
         text += "" if query.first is None else f" LIMIT {query.first}"
         return text + (f" OFFSET {query.skip}" if query.skip else "")
 
     # Patterns
 
-    def body(self, pattern: Pattern, outer: Scope) -> str:
-        """Return FROM and WHERE of a pattern inside a scope."""
+    def body(self, pattern: Pattern, outer: Scope, *, is_set: bool = True) -> str:
+        """Return FROM and WHERE of a pattern inside a scope. Rows may be repeated if `is_set`."""
         scope = outer.inside(pattern)
         new = [name for name in pattern.types if name not in outer.types]
         tables = [f"nodes {_name(name)}" for name in new]
-        tests = [f"{_name(name)}.type = {_text(kind)}" for name, kind in pattern.types.items() if kind]
+        tests = [self.names.is_type(_name(name), kind) for name, kind in pattern.types.items() if kind]
         for edge in pattern.edges:
-            self.edge(edge, tables, tests)
-        source = " CROSS JOIN ".join(tables) or "(SELECT 1) one"
+            self.edge(edge, tables, tests, is_set)
+        source = " CROSS JOIN ".join(tables) or "(SELECT 1) one_"
         seen = outer.inside(replace(pattern, optional=()))
         for part in pattern.optional:
-            source += self.optional(part, seen)
+            source += self.optional(part, seen, is_set)
             seen = seen.inside(part)
         tests += [self.formula(formula, scope) for formula in pattern.where]
         return f"FROM {source}" + (f" WHERE {' AND '.join(tests)}" if tests else "")
 
-    def edge(self, edge: Edge, tables: list[str], tests: list[str]) -> None:
+    def edge(self, edge: Edge, tables: list[str], tests: list[str], is_set: bool) -> None:
         name = _name(edge.name) if edge.name else f"e{next(self.numbers)}_"
         if edge.name:
             tables.append(f"edges {name}")
             ends = [(f"{name}.head", f"{name}.tail")] + ([] if edge.directed else [(f"{name}.tail", f"{name}.head")])
             options = [f"{self.end(head, edge.head)} AND {self.end(tail, edge.tail)}" for head, tail in ends]
             tests.append("(" + " OR ".join(f"({option})" for option in options) + ")")
-            tests += [f"{name}.relation = {_text(edge.relation)}"] if edge.relation else []
+            tests += [f"{name}.{self.names.relation_is(edge.relation)}"] if edge.relation else []
             return
-        pairs = self.pairs(edge)
         constants = {side: end for side, end in (("head", edge.head), ("tail", edge.tail)) if not isinstance(end, str)}
         if not constants:
-            tables.append(f"({pairs}) {name}")
+            self.names.walk(edge)
+            tables.append(f"({self.pairs(edge, is_set)}) {name}")
             tests += [self.end(f"{name}.head", edge.head), self.end(f"{name}.tail", edge.tail)]
             return
-        required = " AND ".join(self.end(f"p.{side}", end) for side, end in constants.items())
+        side, start = next(iter(constants.items()))
+        far = "tail" if side == "head" else "head"
+        reached = f"SELECT {far} FROM ({self.pairs(edge, True, (side, start))}) p_ WHERE {self.end(side, start)}"
         if len(constants) == 2:
-            tests.append(f"EXISTS (SELECT 1 FROM ({pairs}) p WHERE {required})")
+            tests.append(f"EXISTS (SELECT 1 FROM ({reached}) r_ WHERE {self.end(far, constants[far])})")
         else:
-            far = "tail" if "head" in constants else "head"
-            tests.append(f"{_name(edge.variables[0])}.key IN (SELECT p.{far} FROM ({pairs}) p WHERE {required})")
+            tests.append(f"{_name(edge.variables[0])}.{self.names.node} IN ({reached})")
 
     def end(self, column: str, end: str | Constant) -> str:
-        return f"{column} = {_name(end)}.key" if isinstance(end, str) else f"{column} IN {_keys(end)}"
+        return f"{column} = {_name(end)}.{self.names.node}" if isinstance(end, str) else f"{column} {self.among(end)}"
 
-    def pairs(self, edge: Edge) -> str:
-        """Return the different pairs of ends of an unnamed edge or walk."""
-        where = f" WHERE relation = {_text(edge.relation)}" if edge.relation else ""
-        step = f"SELECT DISTINCT head, tail FROM edges{where}"
+    def among(self, constant: Constant) -> str:
+        """Return the test that something is one of some nodes."""
+        if isinstance(constant, Named):
+            raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
+        return f"IN ({', '.join(self.names.keys(constant.keys)) or 'NULL'})"
+
+    def pairs(self, edge: Edge, is_set: bool, start: tuple[str, Constant] | None = None) -> str:
+        """Return the pairs of ends of an unnamed edge or walk, repeated only if `is_set`. A walk begins at `start`."""
+        where = f" WHERE {self.names.relation_is(edge.relation)}" if edge.relation else ""
+        step = f"SELECT head, tail FROM edges{where}" if is_set else self.names.pairs(where)
         if not edge.directed:
-            step = f"SELECT head, tail FROM edges{where} UNION SELECT tail, head FROM edges{where}"
+            both = " ALL" if is_set else ""
+            step = f"SELECT head, tail FROM edges{where} UNION{both} SELECT tail, head FROM edges{where}"
         if edge.is_single:
             return step
         refuse_long_walk(edge)
+        near, far = ("tail", "head") if start and start[0] == "tail" else ("head", "tail")
 
         def exact(steps: int) -> str:
+            first, node = "" if start is None else f" WHERE {self.end('{}', start[1])}", self.names.node
             if not steps:
-                return "SELECT key AS head, key AS tail FROM nodes"
-            joins = "".join(f" JOIN s s{n} ON s{n}.head = s{n - 1}.tail" for n in range(2, steps + 1))
-            return f"SELECT s1.head, s{steps}.tail FROM s s1{joins}"
+                return f"SELECT {node} AS head, {node} AS tail FROM nodes{first.format(node)}"
+            joins = "".join(f" JOIN s_ s{n} ON s{n}.{near} = s{n - 1}.{far}" for n in range(2, steps + 1))
+            return f"SELECT s1.{near} AS {near}, s{steps}.{far} AS {far} FROM s_ s1{joins}{first.format(f's1.{near}')}"
 
         if edge.most is not None:
-            walks = " UNION ".join(exact(steps) for steps in range(edge.least, edge.most + 1))
-            return f"WITH s AS ({step}) SELECT DISTINCT head, tail FROM ({walks}) w"
-        following = "SELECT w.head, s.tail FROM w JOIN s ON s.head = w.tail"
+            walks = " UNION ".join(f"SELECT head, tail FROM ({exact(n)}) x_" for n in range(edge.least, edge.most + 1))
+            return f"WITH s_ AS NOT MATERIALIZED ({step}) {walks}"
+        following = f"SELECT w_.{near}, s_.{far} FROM w_ JOIN s_ ON s_.{near} = w_.{far}"
         return (
-            f"WITH RECURSIVE s AS ({step}), w(head, tail) AS ({exact(edge.least)} UNION {following}) "
-            "SELECT head, tail FROM w"
+            f"WITH RECURSIVE s_ AS NOT MATERIALIZED ({step}), w_({near}, {far}) AS "
+            f"(SELECT {near}, {far} FROM ({exact(edge.least)}) x_ UNION {following}) SELECT head, tail FROM w_"
         )
 
-    def optional(self, part: Pattern, outer: Scope) -> str:
+    def optional(self, part: Pattern, outer: Scope, is_set: bool) -> str:
         new = [name for name in (*part.types, *part.edge_names) if name not in {*outer.types, *outer.edges}]
         number = f"o{next(self.numbers)}_"
-        shown = [f"{_name(name)}.{'number' if name in part.edge_names else 'key'} AS {_name(name)}" for name in new]
+        names = self.names
+        shown = [f"{_name(n)}.{names.edge if n in part.edge_names else names.node} AS {_name(n)}" for n in new]
         if part.optional:
             raise CannotPrintError("an optional part inside an optional part cannot be written in SQL")
-        text = f" LEFT JOIN LATERAL (SELECT {', '.join(shown) or '1'} {self.body(part, outer)}) {number} ON TRUE"
-        for name in new:
-            table, key = ("edges", "number") if name in part.edge_names else ("nodes", "key")
-            text += f" LEFT JOIN {table} {_name(name)} ON {_name(name)}.{key} = {number}.{_name(name)}"
-        return text
+        body = self.body(part, outer, is_set=is_set)
+        text = f" LEFT JOIN LATERAL (SELECT {', '.join(shown) or '1'} {body}) {number} ON TRUE"
+        return text + "".join(self.looked_up(name, number, name in part.edge_names) for name in new)
 
     # Formulas
 
@@ -197,97 +320,103 @@ class _Sql:
         if isinstance(right, Value):
             return self.literal(left, kind, literal_checks(kind, formula.comparison, right.value))
         if isinstance(right, Named | Nodes):
-            return f"({left} {'' if formula.comparison == '=' else 'NOT '}IN {_keys(right)})"
+            return f"({left} {'' if formula.comparison == '=' else 'NOT '}{self.among(right)})"
         other = scope.kind(right)
         if not comparable(kind, other):
             return "FALSE"
         if formula.comparison == "in":
             assert isinstance(right, Subquery)
-            column = "lower(c0)" if other == "text" else "c0"
-            shown = f"lower({left})" if kind == "text" else left
-            return f"({shown} IN (SELECT {column} FROM ({self.query(right.query)}) q WHERE c0 IS NOT NULL))"
+            column, shown = ("c0", left) if kind != "text" else map(self.names.lower, ("c0", left))
+            return f"({shown} IN (SELECT {column} FROM ({self.query(right.query)}) q_ WHERE c0 IS NOT NULL))"
         first, second = left, self.value(right, scope)
         if kind == "text":
-            first, second = f"lower({first})", f"lower({second})"
+            first, second = self.names.lower(first), self.names.lower(second)
         return _test(first, formula.comparison, second, kind)
 
     def literal(self, value: str, kind: str, checks: Checks) -> str:
         if kind == "list":
-            return f"EXISTS (SELECT 1 FROM unnest({value}) u(v) WHERE {_checked('u.v', checks.tests[0])})"
-        tests = [_checked(value, check) for check in checks.tests]
+            test = self.checked("u_.v", checks.tests[0])
+            return f"EXISTS (SELECT 1 FROM {self.names.items(value)} u_(v) WHERE {test})"
+        tests = [self.checked(value, check) for check in checks.tests]
         if not tests:
             return f"({value} IS NOT NULL)" if checks.all else "FALSE"
         return "(" + checks.joiner("AND", "OR").join(tests) + ")"
+
+    def checked(self, value: str, check: Check) -> str:
+        if check.comparison == "matches":
+            return self.names.matches(value, check.value)
+        if check.kind == "text":
+            return _test(self.names.lower(value), check.comparison, _text(check.value), "text")
+        return _test(value, check.comparison, f"DATE '{check.value}'" if check.kind == "day" else check.value, "")
 
     # Expressions
 
     def value(self, part: Expression, scope: Scope) -> str:
         match part:
             case Field(name):
-                return f"g.{name}"
+                return f"g_.{name}"
             case Value(value):
                 return _text(value) if isinstance(value, str) else str(value)
             case Var(name):
-                return f"{_name(name)}.{'number' if name in scope.edges else 'key'}"
+                return f"{_name(name)}.{self.names.edge if name in scope.edges else self.names.node}"
             case Attribute(variable, name):
-                return f"{_name(variable)}.{_name(name)}"
+                return self.names.attribute(_name(variable), name, scope.kind(part), variable in scope.edges)
             case Call(function, arguments):
                 kinds = [scope.kind(argument) for argument in arguments]
-                return _call(function, [self.value(argument, scope) for argument in arguments], kinds)
+                given = [self.value(argument, scope) for argument in arguments]
+                return self.names.lower(given[0]) if function == "lower" else _call(function, given, kinds)
             case Aggregate(_, None, _, None):
-                return "count(*)"
+                return self.aggregate(part, "*", "integer")
             case Aggregate(_, argument, _, None):
                 assert argument is not None
-                return _aggregate(part, self.value(argument, scope), scope.kind(argument))
+                return self.aggregate(part, self.value(argument, scope), scope.kind(argument))
             case Aggregate(_, argument, _, Pattern() as over):  # SQL moves aggregates of outer columns out
                 inner = scope.inside(over)
                 shown = "1" if argument is None else self.value(argument, inner)
-                value = _aggregate(part, "t.v", "integer" if argument is None else inner.kind(argument))
-                return f"(SELECT {value} FROM (SELECT {shown} AS v {self.body(over, scope)}) t)"
+                value = self.aggregate(part, "t_.v", "integer" if argument is None else inner.kind(argument))
+                body = self.body(over, scope, is_set=part.is_set)
+                return f"(SELECT {value} FROM (SELECT {shown} AS v {body}) t_)"
             case Subquery(query):
                 return f"({self.query(query)})"
         raise CannotPrintError(f"{part} has no value in SQL")
 
-
-def _aggregate(part: Aggregate, value: str, kind: str) -> str:
-    if part.function in ("min", "max") and kind == "text":
-        return f"split_part({part.function}(lower({value}) || chr(1) || {value}), chr(1), 2)"
-    return f"{part.function}({'DISTINCT ' if part.distinct else ''}{value})"
+    def aggregate(self, part: Aggregate, value: str, kind: str) -> str:
+        if part.function in ("min", "max") and kind == "text":
+            both = f"{self.names.lower(value)} || chr(1) || {value}"
+            return f"split_part({part.function}({both}), chr(1), 2)"
+        if part.function == "exists":
+            return f"(count({value}) > 0)"
+        return f"{part.function}({'DISTINCT ' if part.distinct else ''}{value})"
 
 
 def _test(left: str, comparison: str, right: str, kind: str) -> str:
-    if comparison in PARTS:
-        return f"{PARTS[comparison]}({left}, {right})" if kind == "text" else f"({left} = {right})"
+    if comparison in PARTIAL:
+        tests = {
+            "contains": f"(strpos({left}, {right}) > 0)",
+            "starts with": f"starts_with({left}, {right})",
+            "ends with": f"(right({left}, length({right})::int) = {right})",
+        }
+        return tests[comparison] if kind == "text" else f"({left} = {right})"
     return f"({left} {'<>' if comparison == '!=' else comparison} {right})"
-
-
-def _checked(value: str, check: Check) -> str:
-    if check.comparison == "matches":
-        return f"regexp_full_match({value}, {_text(check.value)})"
-    if check.kind == "text":
-        return _test(f"lower({value})", check.comparison, _text(check.value), "text")
-    return _test(value, check.comparison, f"DATE '{check.value}'" if check.kind == "day" else check.value, "")
 
 
 def _call(function: str, arguments: list[str], kinds: list[str]) -> str:
     first = arguments[0]
     if function == "-" and kinds == ["date", "date"]:
-        return f"date_diff('day', {arguments[1]}::DATE, {first}::DATE)"
+        return f"({first}::DATE - {arguments[1]}::DATE)::BIGINT"
     if function == "/":
-        return f"({first}::DOUBLE / NULLIF({arguments[1]}, 0))"
+        return f"({first}::FLOAT8 / NULLIF({arguments[1]}, 0))"
     if len(arguments) == 2:
         return f"({first} {function} {arguments[1]})"
     if function == "round":
         return f"floor({first} + 0.5)::BIGINT"
     if function == "number":
-        return f"CASE WHEN regexp_full_match({first}, '{NUMBER}') THEN replace({first}, ',', '')::DOUBLE END"
+        return f"CASE WHEN {first} ~ '{NUMBER}' THEN replace({first}, ',', '')::FLOAT8 END"
+    if function in ("year", "month", "day"):
+        return f"date_part('{function}', {first})::BIGINT"
+    if function == "length":
+        return f"length({first})::BIGINT"
     return f"{function}({first})"
-
-
-def _keys(constant: Constant) -> str:
-    if isinstance(constant, Named):
-        raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
-    return f"({', '.join(map(_text, constant.keys)) or 'NULL'})"
 
 
 def _name(name: str) -> str:

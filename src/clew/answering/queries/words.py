@@ -238,6 +238,8 @@ class Phrase:
         described += f", after the first {_number(query.skip)}" if query.skip else ""
         if shown == [Var(root)]:
             return described
+        if len(shown) == 1 and isinstance(shown[0], Aggregate) and shown[0].function == "exists":
+            return f"whether there are {described}"
         return f"{self.columns(shown, root)} of {described}"
 
     def roots(self, query: Query) -> list[str]:
@@ -584,8 +586,8 @@ class Phrase:
 
     def aggregate(self, part: Aggregate, value: str) -> str:
         """Return an aggregate of a value."""
-        if part.function == "count":
-            return f"the number of {self.counted(part)}"
+        if part.function in ("count", "exists"):
+            return f"{'the number of' if part.function == 'count' else 'whether there are'} {self.counted(part)}"
         return f"the {FUNCTIONS[part.function]} {value}"
 
     def value(self, part: Expression) -> str:

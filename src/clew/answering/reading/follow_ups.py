@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 
 from clew.answering.reading.quantities import quantities
-from clew.core.nouns import plural
+from clew.core.nouns import plural, singular
 from clew.core.schema import words_of
 from clew.store.index.tokens import stop_words, tokenise
 
@@ -29,6 +29,10 @@ class _Words:
     implied: re.Pattern[str]
     pointers: str
     complete: re.Pattern[str]
+    orders: re.Pattern[str]
+    descending: re.Pattern[str]
+    ascending: re.Pattern[str]
+    numbers: re.Pattern[str]
 
 
 @cache
@@ -49,6 +53,10 @@ def _words(language: str = "en") -> _Words:
         anywhere("implied"),
         joined["pointers"],
         re.compile(rf"\W*(?:{joined['complete']})\b", re.IGNORECASE),
+        re.compile(rf"\W*(?:{joined['orders']})\W*", re.IGNORECASE),
+        anywhere("descending"),
+        anywhere("ascending"),
+        re.compile(rf"\W*(?:{joined['numbers']})\W*", re.IGNORECASE),
     )
 
 
@@ -94,6 +102,22 @@ def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
             implied = pattern is words.implied
             return Pointing(match.start(), match.end(), match[0], is_part, is_several, is_implied=implied)
     return None
+
+
+def asked_order(question: str) -> tuple[frozenset[str], bool] | None:
+    """Return the words for what to sort by and whether the largest comes first, or None if no order is asked for."""
+    words = _words()
+    match = words.orders.fullmatch(question)
+    if match is None:
+        return None
+    key = words.ascending.sub(" ", words.descending.sub(" ", match["key"]))
+    said = frozenset(singular(token.text) for token in tokenise(key) if token.text not in stop_words())
+    return said - {"order"}, words.descending.search(match["key"]) is not None
+
+
+def asks_for_number(question: str) -> bool:
+    """Whether a question asks only how many there were."""
+    return _words().numbers.fullmatch(question) is not None
 
 
 def is_fragment(question: str) -> bool:

@@ -11,6 +11,7 @@ from clew.core.errors import BudgetError, InputError, ModelError
 from clew.core.version import __version__
 from clew.lab.synthesis.enumerate import check_kinds, enumerate_templates, types_with_text
 from clew.lab.synthesis.extraction import ModelExtractor, PhraseExtractor, ProductExtractor
+from clew.lab.synthesis.forms import FORMS, MAX_ANSWERS, form_rows
 from clew.lab.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser, ProductFuser
 from clew.lab.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges, product_judges
 from clew.lab.synthesis.output import Made, ProgressLog, write_benchmark
@@ -49,6 +50,11 @@ class Wanted:
         return self.roles or SHIPPED.get(self.templates or "", (DEFAULT_ROLE,))
 
     @property
+    def forms(self) -> tuple[str, ...]:
+        """Kinds that are forms of the query language. They get an equal share of the questions."""
+        return tuple(kind for kind in self.kinds if kind in FORMS)
+
+    @property
     def of_products(self) -> bool:
         """Whether texts give hard and soft requirements, like the paper for AMAZON."""
         return self.templates == "amazon"
@@ -81,7 +87,12 @@ def make_benchmark(
     refuse_foreign(folder, (LOG,), "benchmark of `clew synth`", "name a new folder with --out")
     kb = tools.local
     plan, steps, remarks = prepare(tools, wanted, writers)
-    done = synthesise(steps, plan, ProgressLog(folder / LOG), progress, _model_check(writers.ledger))
+    log = ProgressLog(folder / LOG)
+    done = synthesise(steps, plan, log, progress, _model_check(writers.ledger)) if plan.count else Synthesis()
+    if wanted.forms:
+        wide = Sampler(kb, MAX_ANSWERS, MAX_ANSWERS, steps.sampler.most_uses)
+        more = form_rows(wide, _relational(tools, wanted, wide), wanted.forms, wanted.count - plan.count, wanted.seed)
+        done.rows += [{**row, "id": str(number)} for number, row in enumerate(more, len(done.rows))]
     if not done.rows:
         why = "; ".join(f"{reason}: {count}" for reason, count in done.turned_down.most_common(3))
         raise InputError(f"no question could be made over {kb.folder.name} ({why})")
@@ -102,13 +113,14 @@ def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, St
         raise InputError(f"-n must be at least 1, not {wanted.count}")
     if not kb.edge_count:
         raise InputError(f"{kb.folder.name} has no edges: add edges to the base first")
-    kinds = check_kinds(wanted.kinds)
+    kinds = check_kinds((kind for kind in wanted.kinds if kind not in FORMS), FORMS)
     sampler = Sampler(kb, most_uses=max(3, wanted.count // 50))
     texts = types_with_text(kb) if "textual" in kinds else frozenset()
-    templates = choose_templates(tools, wanted, kinds, sampler)
+    templates = choose_templates(tools, wanted, kinds, sampler) if kinds else {}
     remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
     spare = SPARE if writers.writer is None else SPARE_WITH_A_MODEL
-    plan = Plan(wanted.count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
+    count = wanted.count * len(kinds) // (len(kinds) + len(wanted.forms))
+    plan = Plan(count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
     if writers.writer is None:
         return plan, model_free_steps(tools, sampler), remarks
     return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
@@ -144,6 +156,12 @@ def choose_templates(
     else:
         found = list(load_templates(wanted.templates, tools.kb.schema))
     return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
+
+
+def _relational(tools: OpenBase, wanted: Wanted, sampler: Sampler) -> list[Template]:
+    """Return the templates of relational requirements."""
+    found = choose_templates(tools, wanted, ("1-hop", "2-hop", "intersection"), sampler)
+    return [template for some in found.values() for template in some]
 
 
 def model_free_steps(tools: OpenBase, sampler: Sampler) -> Steps:

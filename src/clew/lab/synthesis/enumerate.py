@@ -182,10 +182,10 @@ def _template(kind: Kind, *branches: Branch) -> Template:
     return replace(unnamed, name=str(unnamed))
 
 
-def check_kinds(names: Iterable[str]) -> tuple[Kind, ...]:
-    """Validate kinds from the command line."""
+def check_kinds(names: Iterable[str], others: Iterable[str] = ()) -> tuple[Kind, ...]:
+    """Validate kinds from the command line. An error also lists `others`."""
     chosen = tuple(names)
     for name in chosen:
         if name not in KINDS:
-            raise InputError(f"no kind of question {name!r}: use {', '.join(KINDS)}")
+            raise InputError(f"no kind of question {name!r}: use {', '.join((*KINDS, *others))}")
     return tuple(kind for kind in KINDS if kind in chosen)

@@ -60,7 +60,7 @@ class Plan:
         return math.ceil(self.count * (1 + self.spare))
 
     def __post_init__(self) -> None:
-        if not any(self.templates.values()):
+        if self.count and not any(self.templates.values()):
             raise InputError(
                 "no template gives questions with at least one and not too many answers on this base: "
                 "write some in TOML (--templates FILE) or choose other --kinds"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from clew.answering.queries.execution import found_nodes
+from clew.answering.queries.execution import execute
 from clew.answering.queries.parsing import parse
 from clew.core.errors import SourceError
-from clew.core.query import Query
-from clew.core.types import NodeSet
+from clew.core.query import AnyQuery
+from clew.core.types import NodeRef, NodeSet
 from clew.lab.synthesis.fusion import Draft, Wording
 from clew.lab.synthesis.judging import Verdict
 from clew.lab.synthesis.requirement import gold_paths
@@ -101,13 +101,15 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
     seen: dict[str, str] = {}
     for row in rows:
         id_, question = row["id"], row["question"]
-        executed = found_nodes(kb, _gold_query(row))
+        query = _gold_query(row)
+        stored = row.get("rows", [[row.get("value")]])
         relational = NodeSet.of([kb.find(key) for key in row["relational_set"]])
         answers = NodeSet.of([kb.find(key) for key in row["answers"]])
+        is_form = "rows" in row or "value" in row
         failed = (
-            executed != relational,
+            gold_rows(kb, query) != stored if is_form else execute(kb, query).nodes != relational,
             bool(len(answers - relational)),
-            not len(answers),
+            not len(answers) and "value" not in row,
             any(leaks(question, names_of(kb, node)) for node in answers),
             seen.setdefault(normalise(question), id_) != id_,
         )
@@ -117,8 +119,21 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
     return found
 
 
-def _gold_query(row: Row) -> Query:
-    query = parse(row["query"]) if isinstance(row["query"], str) else None
-    if not isinstance(query, Query):
-        raise SourceError(f"question {row['id']}: its query is not in the query language: generate the questions again")
-    return query
+def gold_rows(kb: KnowledgeBase, query: AnyQuery) -> list[list[Any]]:
+    """Return the rows of a query as JSON has them, nodes by their keys."""
+    shown = execute(kb, query).rows
+    return [[_plain(cell) for cell in row] for row in shown]
+
+
+def _plain(cell: Any) -> Any:
+    if isinstance(cell, NodeRef):
+        return cell.key
+    return cell if cell is None or isinstance(cell, str | int | float | bool) else str(cell)
+
+
+def _gold_query(row: Row) -> AnyQuery:
+    if not isinstance(row["query"], str):
+        raise SourceError(
+            f"question {row['id']}: its query is not written in the query language: make the questions again"
+        )
+    return parse(row["query"])

@@ -197,7 +197,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         places, lengths = positions(starts, ends)
         codes = adjacency.relations_at(places) if code is None else np.full(len(places), code, dtype=np.int32)
         near, far = np.repeat(owners, lengths), adjacency.targets[places]
-        return Edges(near, codes, far) if side == "out" else Edges(far, codes, near)
+        return Edges(near, codes, far, places) if side == "out" else Edges(far, codes, near)
 
     def triples(self, node: int) -> list[Triple]:
         """Return every edge of a node with its attributes, outgoing edges first."""
@@ -231,17 +231,10 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         columns = self.edge_columns
         if columns is None or attribute not in columns.schema.names:
             return [None] * len(edges)
-        places = self.outward.places(edges.heads, edges.relations, edges.tails) + numbers
-        return columns.column(attribute).take(_int64(places))
-
-    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
-        """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
-        columns = self.edge_columns
-        if columns is None or attribute not in columns.schema.names:
-            return np.full(len(edges), np.nan)
-        rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
-        places = _int64([self._place(head, code, tail) for head, code, tail in rows])
-        return np.asarray(columns.column(attribute).take(places).to_numpy(zero_copy_only=False), dtype=np.float64)
+        rows = edges.rows
+        if rows is None:
+            rows = self.outward.places(edges.heads, edges.relations, edges.tails) + numbers
+        return columns.column(attribute).take(_int64(rows))
 
     def to_tables(self) -> Tables:
         """Return sources from which this base could be built again."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +34,8 @@ class Edges:
     heads: IntArray
     relations: IntArray
     tails: IntArray
+    rows: NDArray[np.int64] | None = None
+    """Where the base has the attributes of each edge, if it knows without a search."""
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -87,6 +90,9 @@ class Explorable(Linked, Protocol):
 class KnowledgeBase(Explorable, Protocol):
     """A graph whose nodes have text. Node ids are dense integers, and keys come from the user."""
 
+    query_language: ClassVar[Literal["sparql", "cypher", "sql"] | None] = None
+    """Language of whole queries that its database carries out. None means that it is asked edge by edge."""
+
     def node(self, node: int) -> Node:
         """Return everything stored about a node."""
         ...
@@ -94,6 +100,14 @@ class KnowledgeBase(Explorable, Protocol):
     def find(self, key: str) -> int:
         """Return the id of the node with this key. Raise NotFoundError if there is none."""
         ...
+
+    def ids(self, keys: Sequence[str]) -> list[int]:
+        """Return the ids of the keys that the base has."""
+        found = []
+        for key in keys:
+            with suppress(NotFoundError):
+                found.append(self.find(key))
+        return found
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
         """Return the edges that leave ("out"), enter ("in") or touch ("any") these nodes, with parallel edges."""
@@ -218,9 +232,13 @@ class StoredKnowledgeBase(KnowledgeBase):
     def _edges(self, nodes: NodeSet, relation: str | None, side: Literal["out", "in"]) -> Edges:
         """Return the edges that leave or enter these nodes."""
 
-    @abstractmethod
     def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
         """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
+        first = replace(edges, rows=None)
+        values = self.edge_values(first, np.zeros(len(edges), np.int64), attribute)
+        if isinstance(values, pa.Array):
+            values = values.to_numpy(zero_copy_only=False)
+        return np.array(values, np.float64)  # None becomes nan
 
     @abstractmethod
     def to_tables(self) -> Tables:

@@ -29,7 +29,7 @@ HEADER = 20
 """Size of the header of a one-dimensional array, in bytes."""
 CONNECT_SECONDS = 10
 SETTINGS = (
-    "-c jit=off -c client_encoding=UTF8 -c statement_timeout={timeout} "
+    "-c jit=off -c join_collapse_limit=11 -c client_encoding=UTF8 -c statement_timeout={timeout} "
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 )
 """Keepalive releases the locks of a crashed machine after a minute, not after the usual two hours."""

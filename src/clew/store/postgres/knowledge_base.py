@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.core.errors import NotFoundError
+from clew.core.errors import NotFoundError, QueryRefusedError, StorageError
 from clew.core.texts import whole_text
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.store.graph.protocol import Edges, StoredKnowledgeBase
 from clew.store.graph.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
 from clew.store.postgres.catalog import Generation, current, open_database
-from clew.store.postgres.connection import Address
-from clew.store.postgres.unloading import decoders, read_columns, read_tables
+from clew.store.postgres.connection import Address, Connection
+from clew.store.postgres.unloading import decoders, read_columns, read_tables, stored_schema
 
 MOST_KEPT = 20_000
 """Maximum number of cached node rows. A generation does not change."""
@@ -31,6 +31,8 @@ NODE = "SELECT id, key, type, name, aliases, text, attributes FROM nodes"
 
 class PostgresKnowledgeBase(StoredKnowledgeBase):
     """One generation of a base in PostgreSQL, safe for threads."""
+
+    query_language = "sql"
 
     def __init__(self, address: Address, generation: Generation) -> None:
         """Open a generation. Use `PostgresKnowledgeBase.open` instead."""
@@ -91,6 +93,12 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         if row is None:
             raise NotFoundError(f"no node has the key {key!r}: search for names with `clew find`")
         return int(row[0])
+
+    def ids(self, keys: Sequence[str]) -> list[int]:
+        """Return the ids of the keys that the base has, in one query."""
+        known = [key for key in keys if "\0" not in key and whole_text(key) == key]
+        query = "SELECT id FROM nodes WHERE left(key, 500) = ANY(%s) AND key = ANY(%s)"
+        return [row[0] for row in self.database.rows(query, [key[:500] for key in known], known)] if known else []
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
         """Return an attribute of nodes, with None for nodes without it."""
@@ -165,20 +173,21 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         rows = self.database.rows(query, int(head), self._code(relation), int(tail))
         return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
 
-    def edge_numbers(self, edges: Edges, attribute: str) -> NDArray[np.float64]:
-        """Return a numeric attribute of edges, NaN if missing. Parallel edges share the value of the first edge."""
-        numbers = np.full(len(edges), np.nan)
-        if attribute not in self._edge_decoders or not len(edges):
-            return numbers
+    def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> list[Any]:
+        """Return an attribute of edges, None if missing. `numbers` distinguishes parallel edges, from 0."""
+        values: list[Any] = [None] * len(edges)
+        decode = self._edge_decoders.get(attribute)
+        if decode is None or not len(edges):
+            return values
         query = (
-            "SELECT g.place::int, (e.attributes->>%s)::float8 FROM unnest(%s::int[], %s::int[], %s::int[]) "
-            "WITH ORDINALITY AS g (head, relation, tail, place) JOIN edges e USING (head, relation, tail) "
-            "WHERE e.nth = 0 AND e.attributes->>%s IS NOT NULL"
+            "SELECT g.place::int, e.attributes->%s FROM unnest(%s::int[], %s::int[], %s::int[], %s::int[]) "
+            "WITH ORDINALITY AS g (head, relation, tail, nth, place) JOIN edges e USING (head, relation, tail, nth) "
+            "WHERE jsonb_exists(e.attributes, %s)"
         )
-        ends = (_ids(part) for part in (edges.heads, edges.relations, edges.tails))
-        for place, number in self.database.rows(query, attribute, *ends, attribute):
-            numbers[place - 1] = number
-        return numbers
+        parts = [_ids(part) for part in (edges.heads, edges.relations, edges.tails, numbers.astype(np.int32))]
+        for place, value in self.database.rows(query, attribute, *parts, attribute, planned=True):
+            values[place - 1] = decode(value)
+        return values
 
     def triples(self, node: int) -> list[Triple]:
         """Return every edge of a node with its attributes, outgoing edges first."""
@@ -216,6 +225,36 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         if row is None or row[0]:
             problems.append(f"{self.address}: {row and row[0]} edges lead to nodes that do not exist: build it again")
         return problems
+
+    # Whole queries
+
+    def solve(self, query: str, seconds: int) -> list[tuple[Any, ...]]:
+        """Return the rows of a query in SQL. Raise QueryRefusedError if it fails or takes too long."""
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            connection.execute(f"SET LOCAL statement_timeout = {1000 * seconds}")
+            return connection.execute(query, prepare=False, binary=True).fetchall()
+
+        try:
+            return self.database.do(work)
+        except (StorageError, ValueError) as error:  # a text that PostgreSQL cannot hold
+            raise QueryRefusedError(f"{self.address} does not carry out a query: {error}") from error
+
+    @cached_property
+    def written_dates(self) -> frozenset[str]:
+        """Attributes of nodes that are dates written as texts, some without a day or a month."""
+        columns = stored_schema(self.facts["columns"])
+        dates = (name for name, kind in self.schema.attribute_types.items() if kind == "date")
+        return frozenset(name for name in dates if not pa.types.is_temporal(columns.field(name).type))
+
+    @cached_property
+    def other_letters(self) -> str | None:
+        """Letters whose lower case differs from Python's, or None if this PostgreSQL knows that of ASCII alone."""
+        letters = [letter for letter in map(chr, range(128, 1 << 17)) if letter.lower() != letter]
+        row = self.database.one('SELECT lower(%s::text COLLATE "default")', " ".join(letters))
+        pairs = zip(letters, str(row and row[0]).split(" "), strict=True)
+        other = [letter for letter, lower in pairs if lower != letter.lower()]
+        return "".join(other) + "Σ" if len(other) < len(letters) // 2 else None  # a sigma depends on its place
 
     # Inside
 

@@ -21,7 +21,7 @@ from clew.store.graph.tables import EDGE_COLUMNS, ELEMENT, Tables
 from clew.store.remote.bolt import BoltServer, Record, quoted
 from clew.store.remote.remote import NOTHING, RemoteKnowledgeBase
 from clew.store.remote.sparql_endpoint import pages_of
-from clew.store.sources.bolt import UNTYPED, edge_piece, plain_value, read_nodes
+from clew.store.sources.bolt import LABELS, UNTYPED, edge_piece, plain_value, read_nodes
 from clew.store.sources.files import SourceOptions
 
 MOST_READ = 500_000
@@ -71,7 +71,7 @@ def made_of(described: StoredKnowledgeBase) -> Mapping[str, Any]:
 class CypherKnowledgeBase(RemoteKnowledgeBase):
     """The graph of a server: its current edges between the nodes that were read."""
 
-    language = "cypher"
+    query_language = "cypher"
 
     def __init__(self, server: BoltServer, describe: Callable[[], StoredKnowledgeBase | None]) -> None:
         """Initialise. `describe` returns the result of `read_description` and is called on demand."""
@@ -91,6 +91,17 @@ class CypherKnowledgeBase(RemoteKnowledgeBase):
         """The property with the keys. None if element ids identify nodes."""
         name: str | None = made_of(self._description)["key"]
         return name
+
+    @cached_property
+    def ids_by_handle(self) -> Mapping[str, int]:
+        """Ids of nodes by their keys if a property holds these, else by the ids of their elements."""
+        if self.key_property is None:
+            return self._nodes.ids
+        return {key: node for node, key in enumerate(self._description.column("key"))}
+
+    def is_label(self, kind: str) -> bool:
+        """Whether a type is the only label of its nodes."""
+        return kind != UNTYPED and LABELS not in self._description.schema.attribute_types
 
     def elements(self, nodes: NodeSet) -> list[str]:
         """Return the element ids of nodes."""

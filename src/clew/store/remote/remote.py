@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,6 @@ class Interned:
 class RemoteKnowledgeBase(KnowledgeBase):
     """Common part of bases in SPARQL endpoints and graph databases."""
 
-    language: ClassVar[Literal["sparql", "cypher"] | None]
-    """Query language of its store. None if the store must not answer whole queries."""
     place: str
     """Address to open this base again. It may contain a password."""
 
@@ -278,9 +276,9 @@ def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
 
 def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
     """Return whether a base is a SPARQL endpoint, without importing the client."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "sparql"
+    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "sparql"
 
 
 def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
     """Return whether a base is a graph database with Cypher, without importing the client."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.language == "cypher"
+    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "cypher"

@@ -21,8 +21,6 @@ from clew.store.remote.remote import RemoteKnowledgeBase
 class PartOfGraph(RemoteKnowledgeBase):
     """The described nodes of a graph, without any other nodes."""
 
-    language = None
-
     def __init__(self, whole: RemoteKnowledgeBase) -> None:
         """Initialise from the whole graph, whose description contains the nodes of the part."""
         super().__init__(whole.address, whole.batch, lambda: whole.described)

@@ -27,7 +27,7 @@ SHORT = re.compile(r"[A-Z]\d+")
 class SparqlKnowledgeBase(RemoteKnowledgeBase):
     """The graph of an endpoint. Node keys are IRIs, or literals in SPARQL syntax."""
 
-    language = "sparql"
+    query_language = "sparql"
 
     def __init__(
         self,

@@ -25,6 +25,8 @@ from clew.store.sources.relational import HEAD, KEY, RELATION, TAIL, TYPE, edge_
 from clew.store.sources.wide import agreed
 
 UNTYPED = "entity"
+LABELS = "all_labels"
+"""Attribute with the labels of each node, if some node has several."""
 NODES = "MATCH (n) RETURN elementId(n), labels(n), properties(n)"
 EDGES = "MATCH (a)-[r]->(b) RETURN elementId(a), type(r), elementId(b), properties(r)"
 
@@ -68,7 +70,7 @@ def read_nodes(server: BoltServer, options: SourceOptions, *, with_elements: boo
         columns: dict[str, pa.Array] = {KEY: pa.array(map(keys.get, elements), pa.string())}
         columns[TYPE] = pa.array([kind] * len(own), pa.string())
         if several:
-            columns["all_labels"] = pa.array([labels for _, labels, _ in own], pa.list_(pa.string()))
+            columns[LABELS] = pa.array([labels for _, labels, _ in own], pa.list_(pa.string()))
         for name in dict.fromkeys(name for *_, held in own for name in held):
             if name != chosen:
                 columns[name] = column_of([plain_value(held.get(name)) for *_, held in own])

@@ -16,8 +16,8 @@ from typing import Any
 from clew.answering.queries.attributes import value_in_words
 from clew.answering.queries.certificates import formal_query
 from clew.answering.queries.execution import Result, value_of
-from clew.answering.queries.execution import execute as run
 from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
+from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words
@@ -62,6 +62,8 @@ class Execution:
     """Everything that it finds."""
     direct: NodeSet
     """What it finds without what lies below names in a hierarchy."""
+    in_order: tuple[int, ...] = ()
+    """The nodes in the order that is asked for, if one is."""
     value: Value | None = None
     table: Result | None = None
     """Numbers for each node or value, if those are asked for."""
@@ -125,7 +127,8 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
         left_out = Compare(Var(asked.variable), "!=", keys_of(kb, named))
         query = replace(query, pattern=requiring(query.pattern, left_out))
     is_chosen = bool(query.order) or query.first is not None
-    nodes = direct = found_nodes(kb, query) if is_chosen else found - named
+    in_order = tuple(row[0].id for row in run(kb, query).rows) if is_chosen else ()
+    nodes = direct = NodeSet.of(in_order) if is_chosen else found - named
     if query != strict and not is_chosen and strict.pattern.edges:
         direct = nodes & found_nodes(kb, strict)
     compared = asked.compared
@@ -138,7 +141,7 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
         result = run(kb, formal_query(executed))
         table = result if asked.asks == "each" else None
         value = None if table else _shown([row[0] for row in result.rows])
-    return Execution(asked, executed, groundings, nodes, direct, value, table)
+    return Execution(asked, executed, groundings, nodes, direct, in_order, value, table)
 
 
 def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) -> NodeSet:

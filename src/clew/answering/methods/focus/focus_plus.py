@@ -176,7 +176,11 @@ class FocusPlus(Method):
         found: list[Found] = []
         for nodes, lead in ((direct, 3.0), (below, 2.0)):
             is_ordered = len(nodes) > 1 and asked.asks == "nodes" and not asked.query.order
-            order = self._order(text, nodes, tools) if is_ordered else dict.fromkeys(nodes, 0.0)
+            order = (
+                self._order(text, nodes, tools)
+                if is_ordered
+                else dict.fromkeys((len(nodes) and execution.in_order) or nodes, 0.0)
+            )
             found += [Found(n, score, execution, MATCHES, lead) for n, score in order.items()]
         return found
 
