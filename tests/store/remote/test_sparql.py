@@ -76,7 +76,7 @@ def test_names_are_linked_and_found_inside_a_question(remote):
 
 
 def test_what_is_not_there_is_said_plainly(remote):
-    with pytest.raises(NotFoundError, match="says nothing about"):
+    with pytest.raises(NotFoundError, match="does not contain"):
         remote.find("urn:clew:node:Nobody")
     with pytest.raises(SchemaError, match="no relation 'near'"):
         remote.neighbors(NodeSet.of([remote.find("urn:clew:node:MFS")]), "near")

@@ -10,10 +10,11 @@ from clew.answering.reading.meaning import Meaning, Understanding, explained_par
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
+from clew.answering.reading.unknown import CERTAIN
 from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
-from clew.store.index.tokens import tokenise
+from clew.store.index.tokens import terms, tokenise
 
 OTHERS = 4
 """Other meanings that are tried where the first one has no answer."""
@@ -65,13 +66,25 @@ class LearnedParser:
         explained = explained_part(understanding.question, first)
         left = len(best.unexplained[0].split()) if best.unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
-        is_vague = understanding.is_english and explained < EXPLAINED and left > MOST_UNEXPLAINED[is_doubtful]
+        is_vague = understanding.is_english and explained < EXPLAINED
+        if is_vague and understanding.certainty < CERTAIN and not understanding.unknown:  # no query says it
+            kind = self._said_type(understanding.question)
+            if self.reader.is_written_about(kind):
+                by_text = Interpretation.of_text(understanding.question, kind)
+                return Parse(by_text, certainty=understanding.certainty, is_loose=True)
+        is_vague &= left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(best.type)
         certainty = understanding.certainty * (explained if is_loose else 1.0)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
         if any(map(quantities, best.unexplained)):
             certainty = min(certainty, WITHOUT_NUMBER)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
+
+    def _said_type(self, question: str) -> str | None:
+        """Return the type that a question names, if it names only one."""
+        said, vocabulary = set(terms(question)), self.reader.vocabulary
+        kinds = [kind for kind in self.reader.schema.type_names if said.issuperset(terms(vocabulary.type_words(kind)))]
+        return kinds[0] if len(kinds) == 1 else None
 
     def _is_truth(self, asked: Interpretation) -> bool:
         return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"
