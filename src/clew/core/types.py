@@ -463,7 +463,10 @@ class Answer:
     def dropped(self) -> tuple[str, ...]:
         """Relaxed requirements, and unexplained words unless the interpretation is certain."""
         is_sure = self.certainty is not None and self.certainty >= FOUND_FROM
-        return (*self.query.get("relaxed", ()), *(() if is_sure else self.query.get("unexplained", ())))
+        words = [
+            text for text in self.query.get("unexplained", ()) if text != self.question
+        ]  # a text search uses it all
+        return (*self.query.get("relaxed", ()), *(() if is_sure else words))
 
     @property
     def outage(self) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -62,6 +63,21 @@ class Understanding:
     """The words that nothing was linked to."""
     unknown: tuple[UnknownName, ...] = ()
     """Names that the base does not have."""
+
+
+def joined(meanings: Sequence[Meaning]) -> list[Meaning]:
+    """Join meanings that ask the same, whether A leads to B or B to A, and add up their probabilities."""
+    found: dict[object, Meaning] = {}
+    for one in meanings:
+        plan = one.plan
+        key: object = plan, one.named, one.senses
+        if plan.form == "exists" and len(plan.branches) == len(plan.mentions) == 1:
+            (way,), (end,) = plan.branches, plan.mentions
+            there, back = (way.mention, end, way.hops), (end, way.mention, tuple(hop ^ 1 for hop in way.hops[::-1]))
+            key = frozenset({there, back}), plan.requirements, one.named, one.senses
+        known = found.get(key)
+        found[key] = one if known is None else replace(known, score=float(np.logaddexp(known.score, one.score)))
+    return sorted(found.values(), key=lambda one: -one.score)
 
 
 def explained_part(question: str, meaning: Meaning) -> float:

@@ -27,7 +27,7 @@ from clew.answering.queries.linking import descendants, hierarchies
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, strange_words
+from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined, strange_words
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, Named, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
@@ -306,12 +306,13 @@ class LearnedReader:
         scores = replace(scores, mentions=mentions, groups=groups)
         proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
         proposals = [one for one in proposals if self._may_hold(one.plan, reached)] or proposals
-        if not taken and denials(question):
+        said = masked(question, spans)
+        if denials(said):  # a name may have such a word
             proposals = [one for one in proposals if _may_deny(one.plan)] or proposals
         proposals = [one for one in proposals if self.is_worth_choosing(one.plan, senses, numbers)]
         fitted = [(*self.extents.fitted(one.plan, numbers), one.score + cost) for one in proposals]
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
-        said, named = masked(question, spans), tuple(one for one, _ in taken)
+        named = tuple(one for one, _ in taken)
         return [
             _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan))
             for plan, more, score in fitted
@@ -336,7 +337,7 @@ class LearnedReader:
             for one, score in zip(options, told[1:], strict=False)
         ]
         best = int(np.argmax(told[1:]))
-        meanings.sort(key=lambda one: -one.score)
+        meanings = joined(sorted(meanings, key=lambda one: -one.score))
         features = self.features(question, meanings)
         if not encoders.reads_english:  # that its words are in no plan says nothing
             features |= {"strange": 0.0, "unexplained": 0.0, "everything": 0.0}

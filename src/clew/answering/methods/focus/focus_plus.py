@@ -140,7 +140,9 @@ class FocusPlus(Method):
             answer = with_query(replace(answer, answer_count=0, notes=relaxed), kb, execution)
             return replace(answer, query={**answer.query, "relaxed": list(relaxed)})
         if by_text:
-            answer = replace(answer, answer_count=0 if is_doubtful and not parse.is_loose else None)
+            if parse.is_loose:  # the certainty is that of a query, and none was carried out
+                return with_query(replace(answer, answer_count=None, certainty=None), kb, execution, by_text=True)
+            answer = replace(answer, answer_count=0 if is_doubtful else None)
             return with_query(answer, kb, execution, by_text=True)
         answer = with_query(answer, kb, execution)
         if is_doubtful:
