@@ -34,10 +34,7 @@ from clew.store.open_base import OpenBase
 
 SURE = 0.6
 """Minimum certainty of a reading. Below it, a model rewrites the question."""
-LOST = (
-    f"{WORDINGS['not_found'].headline} I could not tell what this asks of what we spoke of;"
-    " please ask it as a whole question."
-)
+LOST = f"{WORDINGS['not_found'].headline} It is not clear what this question refers to. Please ask a complete question."
 REASONS = 3
 """Maximum number of answers whose evidence is part of the reasons."""
 
@@ -161,5 +158,5 @@ def reasons(question: str, last: Answer) -> Answer:
         told += [f"{candidate.node.name}: {shown[0]}."] if shown else []
     told += [piece.in_words() for piece in last.evidence[:REASONS]]
     if not last.found:
-        told.append("Nothing in the base says it.")
+        told.append("The base does not contain this.")
     return replace(last, question=question, text=" ".join(told), notes=(), fallbacks=(), seconds=0.0)

@@ -147,17 +147,12 @@ def answer_placed(
     candidates = tuple(
         Candidate(
             ref,
-            _score(one),
+            one.found.lead + (one.found.nearness if one.judged.score is None else one.judged.score),
             _evidence(kb, one, ref, place, reranker.name, asked) if shown is None or place <= shown else (),
         )
         for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
     )
     return Answer(question, candidates)
-
-
-def _score(one: Placed) -> float:
-    own = one.found.nearness if one.judged.score is None else one.judged.score
-    return own + one.found.lead
 
 
 def _evidence(

@@ -69,7 +69,7 @@ def choose(question: str, tools: OpenBase) -> tuple[str, str]:
     """Return a method and the reason. It depends on the contents of the base and the certainty of the reading."""
     schema = tools.kb.schema
     if schema.holds_passages:
-        return "knowledge_graph_prompting", "the base is made of documents"
+        return "knowledge_graph_prompting", "the base consists of documents"
     if not schema.relations and not schema.attribute_types:
         return "hybrid", "the base has neither edges nor attributes"
     known = tools.kb.described
@@ -82,5 +82,5 @@ def choose(question: str, tools: OpenBase) -> tuple[str, str]:
         if parse.interpretation.is_plain and not parse.unknown and (parse.certainty or 0.0) < SURE:
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
             name = "qa_gnn" if is_near else "aligned_paths"
-            return name, "the base is bare facts, and the question was not read for sure"
+            return name, "the base is bare facts, and the reading of the question is uncertain"
     return "focus_plus", "the base is a graph" if schema.relations else "the base is a table"

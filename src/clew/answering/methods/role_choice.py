@@ -26,7 +26,7 @@ ParserName = Literal["auto", "model", "reader"]
 
 
 def can_write(tools: OpenBase) -> bool:
-    """Check for a model that parses and writes better than no model. By tests, models below 7B do not."""
+    """Check for a model that parses and writes better than no model. By measurement, models below 7B do not."""
     return tools.model is not None and tools.model.capabilities.size != "small"
 
 

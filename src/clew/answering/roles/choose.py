@@ -163,7 +163,7 @@ class ModelChooser:
 
 def _in_given_order(choice: Choice, problem: str) -> Chosen:
     """Return the first options if there is no usable reply. The given order is a sensible default."""
-    trace.fallback("choose", problem, "the given order stands")
+    trace.fallback("choose", problem, "the given order is used")
     return Chosen(tuple(range(min(choice.keep, len(choice.options)))), sure=0.5, problem=problem)
 
 

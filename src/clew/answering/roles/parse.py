@@ -54,7 +54,7 @@ class ModelParser:
         room = self.model.context_tokens // 2
         filled = PROMPT.fill(
             question=question,
-            types=describe_types(schema),
+            types="\n".join(map(describe_type, schema.node_types)),
             relations=describe_relations(schema, question, room),
             attributes=describe_attributes(schema),
             no_conditions=', "conditions": []' if schema.attribute_types else "",
@@ -74,11 +74,6 @@ class ModelParser:
         trace.fallback("parse", problem, f"parsed by {type(self.fallback).__name__}")
         parse = self.fallback.parse(question, schema)
         return Parse(parse.interpretation, parse.alternatives, parse.rejected, problem)
-
-
-def describe_types(schema: Schema) -> str:
-    """Return one line per node type."""
-    return "\n".join(map(describe_type, schema.node_types))
 
 
 def describe_type(kind: NodeType, written: Callable[[str], str] = str) -> str:

@@ -218,7 +218,7 @@ def salvage_written(completion: Completion, sources: int) -> Read:
     if not kept:
         raise ReplyError("the reply holds no whole sentence")
     read = _written(_Written(sentences=kept), sources)
-    return replace(read, notes=(*read.notes, "the reply was not whole: what could be read of it is kept"))
+    return replace(read, notes=(*read.notes, "the reply was incomplete: only its readable part is used"))
 
 
 def _written(reply: _Written, sources: int) -> Read:
@@ -293,7 +293,7 @@ class ModelReader:
                 continue
             problem = outcome.problem or "no reply"
             if self.fallback is None:
-                trace.fallback("read", problem, "told without the model")
+                trace.fallback("read", problem, "answered without the model")
                 answers[place] = Read(None, problem=problem)
                 continue
             trace.fallback("read", problem, f"read by {type(self.fallback).__name__}")
@@ -313,7 +313,7 @@ class ModelReader:
         ]
         if not put_forward:
             problem = "the sources do not say what the model wrote"
-            trace.fallback("read", problem, "told without the model")
+            trace.fallback("read", problem, "answered without the model")
             return Read(None, problem=problem, notes=(*read.notes, *notes))
         return replace(_with_claims(read, put_forward), notes=(*read.notes, *notes))
 

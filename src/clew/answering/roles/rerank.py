@@ -66,7 +66,10 @@ class Pointwise:
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
         """Sort by score plus a small bonus for the earlier rank."""
-        claims = [_claim(self.kb, question, node, self.relations) for node in nodes]
+        claims = [
+            Claim(question, self.kb.refs([node])[0].name, self.kb.text(node, relations=self.relations))
+            for node in nodes
+        ]
         scores = self.scorer.score(claims)
         fused = [
             None if score.value is None else score.value + PLACE_WEIGHT * (len(nodes) - place) / len(nodes)
@@ -136,10 +139,6 @@ def keep_unjudged(scores: Sequence[float | None]) -> list[int]:
     judged = sorted((p for p, score in enumerate(scores) if score is not None), key=lambda p: (-(scores[p] or 0.0), p))
     following = iter(judged)
     return [place if score is None else next(following) for place, score in enumerate(scores)]
-
-
-def _claim(kb: KnowledgeBase, question: str, node: int, relations: bool) -> Claim:
-    return Claim(question, kb.refs([node])[0].name, kb.text(node, relations=relations))
 
 
 def _short(kb: KnowledgeBase, node: int) -> str:

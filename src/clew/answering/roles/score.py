@@ -74,7 +74,7 @@ class ModelScorer:
         scores = []
         for outcome in ask(self.model, [self._ask(claim) for claim in claims], role="score"):
             if outcome.problem is not None:
-                trace.fallback("score", outcome.problem, "the candidate keeps its place")
+                trace.fallback("score", outcome.problem, "the candidate keeps its rank")
             scores.append(Score(outcome.value, problem=outcome.problem))
         return scores
 

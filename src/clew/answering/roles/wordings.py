@@ -125,5 +125,5 @@ def rewrite(model: LanguageModel, history: Sequence[Exchange], question: str) ->
         role="rewrite",
     )
     if outcome.value is None:
-        trace.fallback("rewrite", outcome.problem or "no reply", "asked as it stands")
+        trace.fallback("rewrite", outcome.problem or "no reply", "asked unchanged")
     return outcome.value

@@ -110,7 +110,7 @@ def with_query(
     if by_text:
         written = _in_words_only(written, "by what is written about them") | {"form": "text"}
     elif not is_exact:
-        written = _in_words_only(written, "each requirement looked at by itself")
+        written = _in_words_only(written, "with each requirement checked separately")
     return replace(
         answer, query={**to_json(execution, kb), **written}, notes=(*answer.notes, *_other_types(kb, execution))
     )

@@ -72,7 +72,7 @@ class FocusPlus(Method):
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """Return all matches with their evidence, then close matches, and the answer as text."""
-        if self._reads_twice(tools):
+        if self.parser == "auto" and tools.parser is None and can_write(tools):
             from clew.answering.methods.focus.with_model import answer_twice  # needs a model
 
             return answer_twice(self, question, tools)
@@ -96,9 +96,6 @@ class FocusPlus(Method):
 
         with trace.span("5 write"):
             return written(answer, tools)
-
-    def _reads_twice(self, tools: OpenBase) -> bool:
-        return self.parser == "auto" and tools.parser is None and can_write(tools)
 
     def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
         """Rank all matches of the query, or the text candidates if texts decide."""

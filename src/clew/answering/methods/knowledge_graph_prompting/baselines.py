@@ -205,7 +205,7 @@ def next_thought(
     filled = THINK.fill(passages=shown, question=question, thoughts=" ".join(thoughts))
     [outcome] = ask(model, [Ask(filled, read_thought, max_tokens=LONGEST_THOUGHT)], role="write")
     if outcome.value is None:
-        trace.fallback("write", outcome.problem or "no reply", "what was found so far is read")
+        trace.fallback("write", outcome.problem or "no reply", "the passages found so far are read")
     return outcome.value
 
 

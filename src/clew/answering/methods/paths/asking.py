@@ -212,7 +212,7 @@ def _settled(model: LanguageModel, asks: Sequence[Ask[T]], role: str, instead: C
     settled = []
     for place, outcome in enumerate(ask(model, asks, role=role)):
         if outcome.value is None:
-            trace.fallback(role, outcome.problem or "no reply", "the given order stands")
+            trace.fallback(role, outcome.problem or "no reply", "the given order is used")
         settled.append(instead(place) if outcome.value is None else outcome.value)
     return settled
 

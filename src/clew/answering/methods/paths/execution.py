@@ -290,7 +290,7 @@ def _begun_anew(
                 limits = conditions_in_words(conditions, words.schema)
                 said = " and ".join([*limits, *([f"that {words.best(best)}"] if best else [])])
                 first = " ".join(move.in_words() for hop in path.hops[:count] for move in hop)
-                return Refined([onward], reached, notes=(f"of what {first} leads to, those {said}: {len(left)}",))
+                return Refined([onward], reached, notes=(f"of the nodes after {first}, those {said}: {len(left)}",))
     return Refined([path], ends)
 
 

@@ -35,7 +35,7 @@ AS_LIKELY = 0.5
 """Minimum probability of further answers, relative to the best node."""
 
 
-NOT_PLAIN = "the question asks for more than what is joined to what: the method focus_plus reads that"
+NOT_PLAIN = "the question asks for more than connections: use the method focus_plus"
 
 
 @dataclass(frozen=True)

@@ -271,7 +271,7 @@ PathJudge = ModelJudge | LikenessJudge
 def select(shown: Sequence[Shown], judge: PathJudge, mode: Mode, keep: int, size: int) -> list[int]:
     """Return the indices of the best `keep`, best first. `size` is the size of chunks."""
     if keep < 1 or size < 2:
-        raise InputError(f"a tournament keeps at least 1 (width) of chunks of at least 2 (chunk), not {keep} of {size}")
+        raise InputError(f"width must be at least 1 and chunk at least 2, not {keep} and {size}")
     places = range(len(shown))
     if len(shown) < 2:
         return list(places)

@@ -158,7 +158,7 @@ def names_in(facts: Sequence[tuple[str, str, str]]) -> set[str]:
 def names_kept(facts: Sequence[tuple[str, str, str]], text: str) -> set[str]:
     """Return the entities that occur in a text, ignoring case."""
     plain = _plain(text)
-    return {name for name in names_in(facts) if _occurs(_plain(name), plain)}
+    return {name for name in names_in(facts) if re.search(rf"(?<!\w){re.escape(_plain(name))}(?!\w)", plain)}
 
 
 def strangers_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -203,10 +203,6 @@ def _problem(check: Faithfulness) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
-
-
-def _occurs(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _words(text: str) -> set[str]:
