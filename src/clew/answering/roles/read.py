@@ -194,7 +194,7 @@ class _Written(BaseModel):
 
 _CITED = {"type": "array", "items": object_schema({"text": _TEXT, "passages": _NUMBERS})}
 WRITTEN_SCHEMA = object_schema({"thinking": _TEXT, "sentences": _CITED, "found": {"type": "boolean"}, "missing": _TEXT})
-""""thinking" comes first: the model notes the contents of each source there."""
+"""The model first notes the contents of each source in `thinking`."""
 FORM = '{"thinking": "…", "sentences": [{"text": "…", "passages": [1]}], "found": true, "missing": ""}'
 
 
