@@ -80,7 +80,7 @@ def test_what_cannot_be_shown_is_said(built, main, capsys):
         return capsys.readouterr().err
 
     assert "without a page" in refused("report.pdf", "--page", "a.png")
-    assert "no PDF" in refused("notes.txt#page=00001", "--page", "a.png")
+    assert "not a PDF" in refused("notes.txt#page=00001", "--page", "a.png")
     assert ".png" in refused(PASSAGE, "--page", "a.jpg")
     assert "--page" in refused(PASSAGE, "--files", ".")
     file = built.parent / "docs" / "report.pdf"

@@ -1,4 +1,4 @@
-"""The facts and paths behind an answer as a picture: what led to what from left to right, and by what."""
+"""Draw the facts and paths behind an answer as a graph that reads from left to right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.core.types import Answer, Fact, Path
 
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 330, 56, 200, 30, 20
 LONGEST = 30
-"""Characters of a name that are shown; all of it stands in the tooltip."""
+"""Maximum characters of a name in the drawing. The tooltip shows the full name."""
 STYLE = (
     ".clew-evidence{font:13px system-ui,sans-serif;background:#fff}.clew-evidence rect{fill:#f4f4f4;stroke:#999}"
     ".clew-evidence .answer rect{fill:#fde7c8;stroke:#a8740a;stroke-width:2.5}.clew-evidence text{fill:#222}"
@@ -19,12 +19,12 @@ STYLE = (
 
 
 def draw_evidence(answer: Answer, most: int = 10) -> str:
-    """The paths of the first `most` answers as SVG; answers stand out. Raises where there is nothing to draw."""
+    """Draw the paths of the first `most` candidates as SVG. Highlight answers. Raise NotFoundError without paths."""
     pieces = [piece for one in answer.candidates[:most] for piece in one.evidence]
     paths = [piece.facts if isinstance(piece, Path) else (piece,) for piece in pieces if isinstance(piece, Path | Fact)]
     facts = list(dict.fromkeys((fact.head, fact.relation, fact.tail) for path in paths for fact in path))
     if not facts:
-        raise NotFoundError("no answer has a path to draw: its evidence is texts alone")
+        raise NotFoundError("no answer has a path to draw: its evidence contains only texts")
     layers = _layers(paths)
     nodes = list(layers)
     number = {key: place for place, key in enumerate(nodes)}
@@ -54,7 +54,7 @@ def draw_evidence(answer: Answer, most: int = 10) -> str:
 
 
 def _layers(paths: list[tuple[Fact, ...]]) -> dict[str, int]:
-    """How far from the beginning of its path each node stands at most: a fact may be walked from either end."""
+    """Return the largest distance of each node from the start of its path. A fact may be traversed from either end."""
     layers: dict[str, int] = {}
     for path in paths:
         here = path[0].head.key

@@ -1,4 +1,4 @@
-"""What a base can be asked for besides answers: names, nodes, neighbours, subgraphs, documents."""
+"""Explore a base without asking a question: names, nodes, neighbours, subgraphs, documents."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ class Found:
     name: str
     type: str
     how: str
-    """exact, fuzzy, partial, vector or text."""
+    """Type of match: exact, fuzzy, partial, vector or text."""
     score: float
     alias: str = ""
-    """The name it was found by."""
+    """The name that matched."""
 
 
 @dataclass(frozen=True)
 class ShownSubgraph:
-    """A subgraph that shows itself: as text when printed, as a drawing in a notebook."""
+    """A subgraph that prints as text and displays as a drawing in a notebook."""
 
     kb: KnowledgeBase
     subgraph: Subgraph
     written: WrittenGraph | None = None
-    """As a model tells it, where that was asked for."""
+    """Description of the subgraph by a model. None if no description was requested."""
 
     @cached_property
     def svg(self) -> str:
-        """The drawing."""
+        """Drawing of the subgraph as SVG."""
         return draw_subgraph(self.kb, self.subgraph)
 
     def to_dict(self) -> dict[str, Any]:
-        """Nodes, edges, paths and text as plain values; where a model has told it, what the check of that found."""
+        """Return nodes, edges, paths and text as plain values, with the model's description and its check."""
         shown = subgraph_json(self.kb, self.subgraph)
         if self.written is None:
             return shown
@@ -68,7 +68,7 @@ class ShownSubgraph:
 
 
 def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
-    """Nodes by name, or by the words of their documents."""
+    """Find nodes by name, or by the words of their documents."""
     text = asked_text(text, "name").strip()
     if type is not None:
         tools.kb.schema.node_type(type)
@@ -82,7 +82,7 @@ def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in
 
 
 def mentions(tools: OpenBase, text: str) -> list[dict[str, Any]]:
-    """The names in a text with the nodes they may stand for."""
+    """Find the names in a text, with the nodes that each name may refer to."""
     return [
         {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
         for one in tools.names.mentions(asked_text(text, "text"))
@@ -90,7 +90,7 @@ def mentions(tools: OpenBase, text: str) -> list[dict[str, Any]]:
 
 
 def show(tools: OpenBase, key: str, most: int = 10) -> dict[str, Any]:
-    """One node with its document and its first neighbours by relation."""
+    """Return a node with its document and its first neighbours by relation."""
     page = node_page(tools.kb, tools.find_node(key), most)
     for group in page["neighbors"]:
         for node in group["nodes"]:
@@ -102,7 +102,7 @@ def show(tools: OpenBase, key: str, most: int = 10) -> dict[str, Any]:
 def neighbours(
     tools: OpenBase, key: str, relation: str | None = None, direction: Direction = "any", k: int = 20
 ) -> dict[str, Any]:
-    """A node, the first of its neighbours by each relation in turn, and the edges to them."""
+    """Return a node, its first `k` edges and their end nodes. Alternate between the relations."""
     kb = tools.kb
     center = tools.find_node(key)
     if relation is not None:
@@ -113,7 +113,7 @@ def neighbours(
     for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
         groups.setdefault((code, head == center), []).append((head, code, tail))
     chosen: list[tuple[int, int, int]] = []
-    for rank in range(max(map(len, groups.values()), default=0)):  # one of each relation, then another of each
+    for rank in range(max(map(len, groups.values()), default=0)):  # alternate between the relations
         chosen += [group[rank] for group in groups.values() if rank < len(group)]
         if len(chosen) >= k:
             break
@@ -132,7 +132,7 @@ def neighbours(
 
 
 def between(tools: OpenBase, entities: Sequence[str], hops: int = 4, *, write: bool = False) -> ShownSubgraph:
-    """All shortest paths from each entity to the last one, and the edges among them; `write` has the model tell it."""
+    """Extract all shortest paths from each entity to the last entity. With `write`, a model describes the subgraph."""
     found = [tools.find_node(text) for text in entities]
     if len(set(found)) < 2:
         raise InputError("name at least two different entities")
@@ -140,19 +140,21 @@ def between(tools: OpenBase, entities: Sequence[str], hops: int = 4, *, write: b
     [subgraph] = SubgraphExtractor(tools.kb, limits).extract(found[:-1], [found[-1]])
     if len(subgraph.nodes) > MOST_NODES:
         raise InputError(f"the subgraph has {len(subgraph.nodes)} nodes, more than {MOST_NODES}: lower `hops`")
-    written = GraphWriter(tools.required_model("telling a subgraph"), tools.kb).write([subgraph])[0] if write else None
+    written = (
+        GraphWriter(tools.required_model("describing a subgraph"), tools.kb).write([subgraph])[0] if write else None
+    )
     return ShownSubgraph(tools.kb, subgraph, written)
 
 
 def documents(tools: OpenBase) -> dict[str, str]:
-    """The files that a base was read from, each with its title."""
+    """Return the keys of the base's documents with their titles."""
     if "document" not in tools.kb.schema.type_names:
         return {}
     return {ref.key: ref.name for ref in tools.kb.refs(tools.kb.nodes("document").array.tolist())}
 
 
 def document(tools: OpenBase, name: str) -> dict[str, Any]:
-    """A file as it was read: its passages and tables in reading order, with their pages."""
+    """Return a document's passages and tables in reading order, with their pages."""
     kb = tools.kb
     node = kb.find(name)
     title = kb.node(node)
@@ -183,7 +185,7 @@ def document(tools: OpenBase, name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PrintedPage:
-    """A page of a PDF, and where it is to be marked."""
+    """A page of a PDF with the boxes to highlight."""
 
     file: Path
     page: int
@@ -193,10 +195,10 @@ class PrintedPage:
 def printed_page(
     tools: OpenBase, key: str, files: Path | None = None, boxes: Iterable[Box] | None = None
 ) -> PrintedPage:
-    """Where a passage, table or page is printed: its file as it was read, its page and the boxes of its lines.
+    """Return the file, the page and the boxes of the lines of a passage, table or page.
 
-    The file is looked for in `files`, or else where this user built the base from and in the current folder; `boxes`
-    marks other places of the page.
+    Search for the file in `files`. Without `files`, search where this user built the base, and the current folder. If
+    `boxes` is given, it replaces the boxes of the lines.
     """
     from clew.documents.originals import find_original
 
@@ -205,7 +207,7 @@ def printed_page(
     if not isinstance(name, str) or not isinstance(page, int):
         raise InputError(f"{node.key} is a {node.type} without a page: give the key of a passage, table or page")
     if not name.lower().endswith(".pdf"):
-        raise InputError(f"{name} is no PDF: only pages of a PDF can be shown as printed")
+        raise InputError(f"{name} is not a PDF: only pages of a PDF can be shown as printed")
     digest = tools.kb.node(tools.kb.find(name)).attributes.get("digest")
     found = find_original(
         tools.local.folder if files is None else files, name, digest if isinstance(digest, str) else None, files

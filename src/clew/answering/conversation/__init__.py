@@ -1,4 +1,4 @@
-"""Conversations: questions one after another, each of which may lean on those before it."""
+"""Conversations: sequences of questions that may refer to earlier questions."""
 
 from clew.answering.conversation.conversation import Conversation
 from clew.answering.conversation.follow_ups import Turn

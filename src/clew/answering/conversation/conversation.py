@@ -1,14 +1,14 @@
-"""Questions one after another, each of which may lean on those before it.
+"""Answer a sequence of questions that may refer to earlier questions.
 
-A question leans on the last one in five ways, all of which work without a model:
+A question refers to the last question in one of five ways. All of them work without a model.
 
 why       "how do you know?"             the reasons of the last answer
-part      "which of them are islands?"   read as usual, only what matched before can be an answer
-about     "where was she born?"          the words that point back are a name for what was found or named before
-switch    "what about Peru?"             the last question with another name or number in it
-query     "sorted by population"         the last query in another order, or the number of what it found
+part      "which of them are islands?"   parsed as usual, but only earlier matches can be answers
+about     "where was she born?"          words that refer back mean a node that was found or named before
+switch    "what about Peru?"             the last question with another name or number
+query     "sorted by population"         the last query in another order, or the number of its results
 
-Any other question is asked as it stands. A model, where there is one, rewrites what cannot be read so.
+Any other question is asked unchanged. If there is a model, it rewrites follow-ups that cannot be parsed this way.
 """
 
 from __future__ import annotations
@@ -33,18 +33,15 @@ from clew.core.types import Answer, Judgement
 from clew.store.open_base import OpenBase
 
 SURE = 0.6
-"""A reading at least this certain is not given to a model to rewrite."""
-LOST = (
-    f"{WORDINGS['not_found'].headline} I could not tell what this asks of what we spoke of;"
-    " please ask it as a whole question."
-)
+"""Minimum certainty of a reading. Below it, a model rewrites the question."""
+LOST = f"{WORDINGS['not_found'].headline} It is not clear what this question refers to. Please ask a complete question."
 REASONS = 3
-"""Answers whose evidence is told where reasons are asked for."""
+"""Maximum number of answers whose evidence is part of the reasons."""
 
 
 @dataclass
 class Conversation:
-    """Turns with one base; not safe for threads.
+    """Turns with one base. Not thread-safe.
 
     >>> import clew
     >>> conversation = clew.open("world.kb").conversation()                      # doctest: +SKIP
@@ -56,24 +53,24 @@ class Conversation:
     method: Method
     turns: list[Turn] = field(default_factory=list)
     fixes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What names in the next question stand for, by key."""
+    """Node keys that names in the next question refer to."""
     corrections: Corrections = field(default_factory=Corrections)
-    """What else is meant in the next question in the place of what is understood."""
+    """Other corrections to the reading of the next question."""
 
     def ask(self, question: str, recorder: Recorder | None = None) -> Answer:
-        """Answer a question in the light of those before it."""
+        """Answer a question in the context of the earlier questions."""
         turn = self._turn(asked_text(question).strip(), recorder or Recorder())
         self.turns.append(turn)
         self.fixes, self.corrections = {}, Corrections()
         return turn.answer
 
     def corrected(self, fixes: Mapping[str, Sequence[str]], corrections: Corrections) -> Conversation:
-        """This conversation, where names of the next question stand for others, and what is understood is corrected."""
+        """Set the name fixes and corrections for the next question. Return this conversation."""
         self.fixes, self.corrections = fixes, corrections
         return self
 
     def after(self, questions: Sequence[str]) -> Conversation:
-        """This conversation after some more questions; those that words can still point back to are asked."""
+        """Ask the last `REMEMBERED + 1` of some earlier questions. Return this conversation."""
         for question in questions[-REMEMBERED - 1 :]:
             self.ask(question)
         return self
@@ -126,7 +123,7 @@ class Conversation:
         )
 
     def _complete(self, question: str, recorder: Recorder) -> str:
-        """Over documents: rewritten by a model, or with the last question beside it."""
+        """Complete a question over documents: let a model rewrite it, or append the last question."""
         if not self._follow_ups.leans(question):
             return question
         if self.tools.model is None:
@@ -142,7 +139,7 @@ class Conversation:
 
 @dataclass(frozen=True)
 class _Given:
-    """A question that is read already."""
+    """Parser that returns a precomputed parse."""
 
     given: Parse
 
@@ -151,7 +148,7 @@ class _Given:
 
 
 def reasons(question: str, last: Answer) -> Answer:
-    """Why the last answer was given: what was understood, how sure that is, and the evidence in words."""
+    """Explain the last answer: the interpreted query, its certainty and the evidence as text."""
     understood = last.query.get("text")
     told = [f"I understood: {understood}." if understood else f"Found by {last.method}."]
     if last.sure:
@@ -161,5 +158,5 @@ def reasons(question: str, last: Answer) -> Answer:
         told += [f"{candidate.node.name}: {shown[0]}."] if shown else []
     told += [piece.in_words() for piece in last.evidence[:REASONS]]
     if not last.found:
-        told.append("Nothing in the base says it.")
+        told.append("The base does not contain this.")
     return replace(last, question=question, text=" ".join(told), notes=(), fallbacks=(), seconds=0.0)

@@ -1,4 +1,4 @@
-"""What a question that leans on those before it may ask: its readings, each with its certainty."""
+"""Read a question that depends on earlier questions: its possible readings with their certainty."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class Turn:
-    """A question, the whole question that it stood for, and the answer."""
+    """A question, its complete form and the answer."""
 
     question: str
     asked: str
     answer: Answer
     named: tuple[Named, ...] = ()
-    """What the whole question names; words that pointed back are among it."""
+    """Names in the complete question, including words that refer back."""
     within: NodeSet | None = None
-    """Where only some of what matched before was asked for, what that was."""
+    """The earlier matches that the question was restricted to, if any."""
 
     @property
     def nodes(self) -> NodeSet:
-        """What was found."""
+        """Nodes that were found."""
         return NodeSet.of([candidate.node.id for candidate in self.answer.matches])
 
 
@@ -59,7 +59,7 @@ class Reading:
 
     asked: str
     parse: Parse | None = None
-    """None: `asked` is a whole question."""
+    """None if `asked` is a complete question."""
     fixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     named: tuple[Named, ...] = ()
     within: NodeSet | None = None
@@ -68,27 +68,27 @@ class Reading:
 
     @property
     def certainty(self) -> float:
-        """That of a whole question is not known yet: nothing else is meant."""
+        """Certainty of the parse. 1.0 for a complete question, which is not parsed yet."""
         return 1.0 if self.parse is None else self.parse.certainty or 0.0
 
 
 REMEMBERED = 3
-"""Turns that words may point back to."""
+"""Number of turns that words may refer back to."""
 READ = 0.25
-"""A reading less certain than this is none."""
+"""Minimum certainty of a reading. Less certain readings do not count."""
 SHORT = 3
-"""A question of at most so many telling words may be the rest of the one before."""
+"""Maximum number of content words in a question that may complete the last question."""
 
 
 @dataclass(frozen=True)
 class FollowUps:
-    """Reads questions in the light of the turns before them."""
+    """Reads questions in the context of the earlier turns."""
 
     tools: OpenBase
     turns: Sequence[Turn]
 
     def leans(self, question: str) -> bool:
-        """Whether a question is none that stands alone."""
+        """Check whether a question depends on earlier questions."""
         if (
             self._again_as_query(question) is not None
             or self._points(question) is not None
@@ -101,7 +101,7 @@ class FollowUps:
         return not names or not self._telling(question, names)
 
     def _telling(self, text: str, names: Sequence[Named]) -> list[str]:
-        """The words that say more than names, numbers and kinds of things."""
+        """Return the words other than names, numbers and node types."""
         kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
         telling = telling_words(text, [(name.start, name.end) for name in names])
         return [word for word in telling if word not in {*kinds, *map(plural, kinds)}]
@@ -113,7 +113,7 @@ class FollowUps:
         return None if len(self.turns[-1].nodes) < 2 or self._names(question) else points
 
     def readings(self, question: str) -> Iterator[Reading]:
-        """The ways to read a question that leans on those before it."""
+        """Yield the possible readings of a question that depends on earlier questions."""
         query = self._again_as_query(question)
         if query is not None:
             yield Reading(str(query), is_query=True)
@@ -131,7 +131,7 @@ class FollowUps:
             yield Reading(question, self._parsed(question, names), named=tuple(names))
 
     def _again_as_query(self, question: str) -> Query | None:
-        """Return the last query in another order, or for the number of what it found, if a question asks for that."""
+        """Return the last query in a new order, or for the number of its results, if the question asks for that."""
         order, last = asked_order(question), self._last_query
         if last is None or (order is None and not asks_for_number(question)):
             return None
@@ -161,7 +161,7 @@ class FollowUps:
 
     @property
     def _last_query(self) -> Query | None:
-        """The query of the last answer. If it was cut or combined, a query for the nodes that were found."""
+        """Query of the last answer. If that query was cut or combined, a query for the nodes that were found."""
         turn = self.turns[-1]
         written = turn.answer.query.get("query")
         query = parse(written) if isinstance(written, str) and turn.answer.found else None
@@ -182,7 +182,7 @@ class FollowUps:
             yield self._about(question, points, kind, nodes)
 
     def _parts(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Iterator[Reading]:
-        """Yield the question about all things of a kind, of which only some may be the answer."""
+        """Yield the question about all nodes of a type, restricted to the given nodes."""
         called = plural(kind_in_words(self._schema, kind))
         called = f"which {called}" if points.is_implied else called
         for words in (called, f"of {called}") if points.text.lower().startswith("of ") else (called,):
@@ -207,7 +207,7 @@ class FollowUps:
         return Reading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
 
     def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading:
-        """The words that point back as one more name."""
+        """Read the words that refer back as one more name."""
         links = tuple(Link(node, points.text, "exact", 1.0) for node in nodes)
         named = Named(points.start, points.end, points.text, (Sense(kind, links),))
         clear = [one for one in self._names(question) if one.end <= points.start or points.end <= one.start]
@@ -216,7 +216,7 @@ class FollowUps:
         return Reading(question, parse, {points.text: self._keys(nodes)}, tuple(names))
 
     def _switched(self, rest: str) -> Iterator[Reading]:
-        """An earlier question with other names and numbers; or something else about what the last one names."""
+        """Yield an earlier question with new names and numbers, or a question about a name in the last question."""
         names = self._names(rest)
         numbers = [one for one in quantities(rest) if not any(n.start <= one.start < n.end for n in names)]
         if names or numbers:
@@ -233,12 +233,12 @@ class FollowUps:
         few = list(self._rest(rest))
         yield from few
         last = self.turns[-1]
-        if last.named and not any(one.certainty >= READ for one in few):  # a name that is not known: that must be said
+        if last.named and not any(one.certainty >= READ for one in few):  # an unknown name: the answer must state it
             old = last.named[-1]
             yield Reading(replaced(last.asked, [(old.start, old.end, rest)]))
 
     def _switchable(self, names: Sequence[Named]) -> Turn:
-        """The latest question that names something of the same type, or else the last one."""
+        """Return the latest turn that names a node of the same type, or else the last turn."""
         kinds = {sense.type for name in names for sense in name.senses}
         for turn in reversed(self.turns[-REMEMBERED:]):
             if any(kinds & {sense.type for sense in one.senses} for one in turn.named):
@@ -246,7 +246,7 @@ class FollowUps:
         return self.turns[-1]
 
     def _again(self, turn: Turn, asked: str) -> Reading:
-        """A question as that of an earlier turn: about some of what was found before it, where that one was."""
+        """Ask a question under the same restriction as an earlier turn."""
         again = None
         if turn.within is not None:
             (first,) = self.tools.kb.refs(turn.within.array[:1])
@@ -254,7 +254,7 @@ class FollowUps:
         return again or Reading(asked)
 
     def _rest(self, question: str) -> Iterator[Reading]:
-        """A few words without a name: which of what was found, or about what the last question names."""
+        """Read a few words without a name: as a filter of the matches, or about a name in the last question."""
         last, said = self.turns[-1], question.strip(" ?.!")
         if len(telling_words(said, ())) > SHORT:
             return
@@ -268,16 +268,16 @@ class FollowUps:
             parse = replace(self._parsed(asked, [moved]), is_loose=False)
             yield Reading(asked, parse, {old.text: self._keys(old.senses[0].nodes)}, (moved,))
 
-    # What the conversation spoke of
+    # Nodes of the conversation
 
     def _referents(self, points: Pointing) -> Iterator[tuple[str, NodeSet]]:
-        """What words may point to, the latest first: what was found, then what was named."""
+        """Yield the nodes that words may refer to, latest first: found nodes, then named nodes."""
         turns = self.turns[: -REMEMBERED - 1 : -1]
         if points.is_several and any(len(turn.nodes) > 1 for turn in turns):
             turns = [turn for turn in turns if len(turn.nodes) > 1]
         for turn in turns:
             spoken = self._by_kind(turn.nodes)
-            if not points.is_part:  # "which of them" asks for some of what was found
+            if not points.is_part:  # "which of them" asks for some of the found nodes
                 spoken += [(one.senses[0].type, one.senses[0].nodes) for one in turn.named]
             fitting = [(kind, nodes) for kind, nodes in spoken if points.kind in (None, kind)]
             single = [(kind, nodes) for kind, nodes in fitting if len(nodes) == 1]
@@ -320,7 +320,7 @@ class FollowUps:
 
 
 def _exchanged(old: Sequence[Named], new: Sequence[Named]) -> list[tuple[int, int, str]]:
-    """Each new name in the place of an old one of its type, or else of the last one that is left."""
+    """Replace an old name of the same type by each new name, or else the last old name not yet replaced."""
     left, pieces = list(old), []
     for name in new:
         kinds = {sense.type for sense in name.senses}

@@ -1,6 +1,6 @@
 """The methods with their options: `clew.methods.TournamentOnPath(system=1, width=3)`.
 
-A method is a frozen dataclass; its fields are its options, and `clew methods` lists them.
+A method is a frozen dataclass. Its fields are its options. `clew methods` lists them.
 """
 
 from importlib import import_module
@@ -55,7 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Each class is imported when it is asked for."""
+    """Import a class on first access."""
     if name == "Method":
         return import_module("clew.answering.methods.protocol").Method
     if name in __all__:

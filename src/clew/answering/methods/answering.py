@@ -1,4 +1,4 @@
-"""From ranked candidates to an answer: who may be one, reranking, and which words of its document speak for it."""
+"""Turn ranked candidates into an answer: allowed nodes, reranking and quotations from their documents."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from clew.store.index.vectors import VectorIndex
 from clew.store.open_base import OpenBase
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
-"""To the end of the line, or to a dot that no letter or digit follows: "7.8" is one word."""
+"""A sentence ends at the line break, or at a mark that a space follows. "7.8" is one word."""
 LONGEST_QUOTE = 300
 
 
 def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
-    """The nodes that may be answers; None where every type may."""
+    """Return the nodes that may be answers, or None if all types may be."""
     types = kb.schema.answer_types
     if len(types) == len(kb.schema.type_names):
         return None
@@ -33,17 +33,17 @@ def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
 
 
 def nodes_of_type(kb: KnowledgeBase, kind: str | None) -> NodeSet | None:
-    """The nodes of a type, or those that may be answers where it is not known."""
+    """Return the nodes of a type, or the nodes that may be answers if the type is unknown."""
     return answer_nodes(kb) if kind is None else kb.nodes(kind)
 
 
 def words_of(tools: OpenBase, relations: bool) -> LexicalIndex:
-    """The words of the node documents, with or without their relations."""
+    """Return the lexical index of the node documents, with or without their relations."""
     return tools.lexical_with_relations if relations else tools.lexical
 
 
 def vectors_of(tools: OpenBase, relations: bool) -> VectorIndex:
-    """The vectors of the node documents, with or without their relations."""
+    """Return the vector index of the node documents, with or without their relations."""
     return tools.vectors_with_relations if relations else tools.vectors
 
 
@@ -56,9 +56,9 @@ def nearest(
     relations: bool = False,
     vectors: VectorIndex | None = None,
 ) -> Ranking:
-    """The k nodes nearest by meaning, by other vectors than the base's where they are given.
+    """Return the k nodes with the most similar vectors. `vectors` replaces the base's vectors.
 
-    Where vectors are missing and words choose what is compared, that is said.
+    If vectors are missing and words select the nodes to compare, record a fallback.
     """
     other = "" if vectors is None else f" --embedder {vectors.store.spec}"
     vectors = vectors_of(tools, relations) if vectors is None else vectors
@@ -72,7 +72,7 @@ def nearest(
 
 
 def answer_with_passages(kb: KnowledgeBase, question: str, ranking: Ranking, *, relations: bool = False) -> Answer:
-    """Each ranked node with the sentence of its document that shares most with the question."""
+    """Return each ranked node with the sentence of its document that shares most words with the question."""
     asked = set(terms(question))
     candidates = tuple(
         Candidate(ref, score, (best_sentence(ref, kb.text(ref.id, relations=relations), asked),))
@@ -82,7 +82,7 @@ def answer_with_passages(kb: KnowledgeBase, question: str, ranking: Ranking, *, 
 
 
 def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage:
-    """The sentence with most words of the question, the first of them where several tie; quoted with its span."""
+    """Return the first sentence with the most words of the question, with its span."""
     wanted = set(asked)
     sentences = [match for match in SENTENCE.finditer(document) if match.group().strip()]
     if not sentences:
@@ -94,24 +94,24 @@ def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage
 
 
 class Support(Protocol):
-    """What a candidate satisfies, and can show evidence for."""
+    """The requirements that a candidate satisfies, with their evidence."""
 
     def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
-        """Paths that lead to the candidate, and what was checked to be absent."""
+        """Return paths that lead to the candidate, and facts that were checked to be absent."""
         ...
 
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate before reranking: the focus it satisfies, if any, and how near its document is to the question."""
+    """A candidate before reranking, with the focus it satisfies, if any, and the similarity of its document."""
 
     node: int
     nearness: float
     focus: Support | None = None
     how: str = ""
-    """In a few words, why it is a candidate."""
+    """Short reason why the node is a candidate."""
     lead: float = 0.0
-    """What satisfying the query adds to its score."""
+    """Bonus for satisfying the query, added to the score."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ class Placed:
 
 
 RERANKED = 40
-"""Of each group so many are put to a reranker; the others stay below them in their order."""
+"""Maximum candidates per group for the reranker. The remaining candidates follow in their old order."""
 
 
 def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[Found]]) -> list[Placed]:
-    """Rerank each group by itself, so that no group's candidates rise above those of a better one."""
+    """Rerank each group separately, so that the order of the groups stays unchanged."""
     placed: list[Placed] = []
     for group in groups:
         by_node = {found.node: (found, len(placed) + place) for place, found in enumerate(group, start=1)}
@@ -141,23 +141,18 @@ def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[F
 def answer_placed(
     kb: KnowledgeBase, question: str, placed: Sequence[Placed], reranker: Reranker, shown: int | None = None
 ) -> Answer:
-    """Candidates, the first `shown` with witnesses, quotations, and their places before and after reranking."""
+    """Build the answer. Only the first `shown` candidates get evidence, such as their ranks before reranking."""
     refs = kb.refs([one.found.node for one in placed])
     asked = set(terms(question))
     candidates = tuple(
         Candidate(
             ref,
-            _score(one),
+            one.found.lead + (one.found.nearness if one.judged.score is None else one.judged.score),
             _evidence(kb, one, ref, place, reranker.name, asked) if shown is None or place <= shown else (),
         )
         for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
     )
     return Answer(question, candidates)
-
-
-def _score(one: Placed) -> float:
-    own = one.found.nearness if one.judged.score is None else one.judged.score
-    return own + one.found.lead
 
 
 def _evidence(
@@ -167,7 +162,7 @@ def _evidence(
     evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
     document = kb.text(found.node)
     quoted = best_sentence(ref, document, asked)
-    if document and (found.focus is None or quoted.start):  # a document begins with its node's own name
+    if document and (found.focus is None or quoted.start):  # a document starts with the name of its node
         evidence.append(quoted)
     if found.nearness:
         evidence.append(Judgement("document", round(found.nearness, 4), found.how))

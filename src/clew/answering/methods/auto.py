@@ -1,10 +1,15 @@
-"""Picks a method by the base and the question: the one `clew ask` uses when none is named.
+"""Pick a method by the base and the question. This is the default of `clew ask`.
 
-A base of documents gets knowledge_graph_prompting, one of mere texts or with countless relations hybrid retrieval,
-a large endpoint aligned_paths, a graph focus_plus; over bare facts the graph network answers where the reader is not
-sure, or aligned_paths where that has learned from confirmed answers or the facts are not at hand. The network knows
-English alone: questions in other languages stay with the reader.
-What `clew tune` chose for a base comes before all that. The answer says which it is.
+A method that `clew tune` chose for the base comes first. Otherwise the base decides.
+
+documents                                    knowledge_graph_prompting
+only texts, or too many relations or types   hybrid
+an endpoint too large to read its names      aligned_paths
+a graph or a table                           focus_plus
+
+Over bare facts, the graph network (qa_gnn) answers English questions that the reader is not sure of. If the base has
+learned from confirmed answers, or its facts are not local, aligned_paths answers them. A note of the answer names the
+method.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from clew.store.index.tokens import ENGLISH, language_of
 from clew.store.open_base import OpenBase
 
 SURE = 0.9
-"""Over bare facts a reading less certain than this is left to the graph network or the ranking of paths."""
+"""Minimum certainty of a reading over bare facts. Below it, the graph network or the path ranking answers."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +38,16 @@ class Auto(Method):
 
     name = "auto"
     kinds: bool = True
-    """Of focus_plus: whether a name stands for what lies below it in a hierarchy, too."""
+    """Option of focus_plus: whether a name also includes the nodes below it in a hierarchy."""
     shown: int = 50
-    """Of focus_plus: how many of the nodes that satisfy the query are listed with their evidence."""
+    """Option of focus_plus: maximum number of matching nodes listed with their evidence."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The answer of the chosen method, with a note that says which it is."""
+        """Answer by the chosen method, and add a note that names it."""
         method, why = tools.get_or_create("tuned", lambda: tuned_for(tools)), "`clew tune` chose it for this base"
         if method is None:
             name, why = choose(question, tools)
-            options = {"with_relations": False} if name == "hybrid" else {}  # what a node itself is called and says
+            options = {"with_relations": False} if name == "hybrid" else {}  # only the node's own names and texts
             method = create(name, options)
         if isinstance(method, FocusPlus):
             method = replace(method, kinds=self.kinds, shown=self.shown)
@@ -51,20 +56,20 @@ class Auto(Method):
 
 
 def tuned_for(tools: OpenBase) -> Method | None:
-    """What `clew tune` chose for this base; None where it chose nothing."""
+    """Return the method that `clew tune` chose for this base, or None."""
     if not isinstance(tools.kb, ArrayKnowledgeBase) or not (tools.kb.folder / TUNED).exists():
         return None
-    from clew.answering.methods.tuned import read_tuned  # pydantic takes longer than many questions
+    from clew.answering.methods.tuned import read_tuned  # importing pydantic takes longer than many questions
 
     tuned = read_tuned(tools.kb.folder)
     return None if tuned is None else tuned.create()
 
 
 def choose(question: str, tools: OpenBase) -> tuple[str, str]:
-    """A method by what the base consists of and how sure the question was read, and why."""
+    """Return a method and the reason. It depends on the contents of the base and the certainty of the reading."""
     schema = tools.kb.schema
     if schema.holds_passages:
-        return "knowledge_graph_prompting", "the base is made of documents"
+        return "knowledge_graph_prompting", "the base consists of documents"
     if not schema.relations and not schema.attribute_types:
         return "hybrid", "the base has neither edges nor attributes"
     known = tools.kb.described
@@ -77,5 +82,5 @@ def choose(question: str, tools: OpenBase) -> tuple[str, str]:
         if parse.interpretation.is_plain and not parse.unknown and (parse.certainty or 0.0) < SURE:
             is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
             name = "qa_gnn" if is_near else "aligned_paths"
-            return name, "the base is bare facts, and the question was not read for sure"
+            return name, "the base is bare facts, and the reading of the question is uncertain"
     return "focus_plus", "the base is a graph" if schema.relations else "the base is a table"

@@ -1,4 +1,4 @@
-"""The one table: names of methods and the classes behind them."""
+"""The names of the methods and their classes."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ METHODS: dict[str, str | type[Method]] = {
     "iterative_passages": "knowledge_graph_prompting.baselines:IterativePassages",
     "no_passages": "knowledge_graph_prompting.baselines:NoPassages",
 }
-"""Name → where its class is, below `clew.answering.methods`; imported when it is asked for."""
+"""Name → module and class below `clew.answering.methods`. Imported on first use."""
 DEFAULT_METHOD = "auto"
 GROUP = "clew.methods"
 """Entry points of this group add methods from other packages."""
 
 
 def method_names() -> tuple[str, ...]:
-    """All methods, those of other packages last."""
+    """Return the names of all methods. Methods of other packages come last."""
     return (*METHODS, *_added())
 
 
 def method_class(name: str) -> type[Method]:
-    """The class of a method."""
+    """Return the class of a method. Raise NotFoundError for an unknown name."""
     if name in METHODS:
         place = METHODS[name]
         if not isinstance(place, str):
@@ -67,7 +67,7 @@ def method_class(name: str) -> type[Method]:
     elif name in _added():
         found = _added()[name].load()
         if not (inspect.isclass(found) and issubclass(found, Method)):
-            raise InputError(f"the entry point {name!r} of {GROUP} is no subclass of clew.methods.Method")
+            raise InputError(f"the entry point {name!r} of {GROUP} is not a subclass of clew.methods.Method")
     else:
         raise NotFoundError(f"no method {name[:100]!r}; there are: {', '.join(method_names())}")
     kind: type[Method] = found
@@ -75,19 +75,19 @@ def method_class(name: str) -> type[Method]:
 
 
 def create(name: str, options: Mapping[str, object] | None = None) -> Method:
-    """A method by name; options given as text are read by the types of its fields."""
+    """Create a method by name. Options given as text are parsed by the types of its fields."""
     kind = method_class(name)
     return kind(**parse_options(kind, options or {}))
 
 
 def describe(name: str) -> tuple[str, dict[str, str]]:
-    """What a method does, in a sentence, and its options with their defaults."""
+    """Return a one-sentence description of a method, and its options with their defaults."""
     kind = method_class(name)
     return (inspect.getdoc(kind) or "").split("\n")[0], describe_options(kind)
 
 
 def ask(method: Method, question: str, tools: OpenBase, recorder: Recorder | None = None) -> Answer:
-    """Answer one question, with the time it took and the fallbacks on the way."""
+    """Answer a question. Add the duration, and the fallbacks that occurred."""
     question = asked_text(question).strip()
     if not question:
         raise InputError("the question is empty: ask in words, such as “Which genes …?”")
@@ -110,7 +110,7 @@ def ask(method: Method, question: str, tools: OpenBase, recorder: Recorder | Non
 
 
 def _without_claims(answer: Answer) -> Answer:
-    """What was not found says nowhere that it satisfies the query: only that it fits a reading which is not sure."""
+    """Replace the reason "satisfies the query" in an answer that was not found, because its reading is uncertain."""
 
     def said(evidence: tuple[Evidence, ...]) -> tuple[Evidence, ...]:
         return tuple(
@@ -123,6 +123,6 @@ def _without_claims(answer: Answer) -> Answer:
 
 @cache
 def _added() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # takes longer than looking a method up
+    from importlib.metadata import entry_points  # slower than a lookup in METHODS
 
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in METHODS}

@@ -1,4 +1,4 @@
-"""What every method is: a frozen dataclass whose fields are its options, and one function from question to answer."""
+"""Base class of all methods: a frozen dataclass whose fields are its options, with one function to answer questions."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ WITHOUT_MODEL = "without a language model (--model)"
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """Answers questions; what is costly to make for a base is made once (`OpenBase.keep`)."""
+    """Answers questions. `OpenBase.get_or_create` caches objects that are costly to create for a base."""
 
     name: ClassVar[str]
-    """How it is called on the command line and in answers."""
+    """Name on the command line and in answers."""
 
     def __post_init__(self) -> None:
-        """Refuse an option of a wrong type here, where the caller can see which it is."""
+        """Reject an option of a wrong type, with the name of the option in the error."""
         for name, (_, kind) in _fields(type(self)).items():
             _check(f"{_name(type(self))}: {name}", getattr(self, name), kind)
 
     def refuse(self, options: Iterable[str], where: str) -> None:
-        """Refuse what was set although it has no effect there: nothing is silently ignored."""
+        """Reject options that were set but have no effect."""
         for option in options:
             if (given := getattr(self, option)) != getattr(type(self), option):
                 raise InputError(f"{self.name}: {option}={given} has no effect {where}: leave it out, or change that")
 
     @abstractmethod
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked candidates with their evidence."""
+        """Return ranked candidates with their evidence."""
 
-    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - most have learned nothing
-        """What can change an answer beside the options, the model and the base: weights, files."""
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - most methods have no learned parts
+        """Return whatever else can change an answer besides options, model and base: weights, files."""
         return {}
 
 
 def parse_options(kind: type, given: Mapping[str, object]) -> dict[str, Any]:
-    """Options as the values a method wants; text is read by the type of the field."""
+    """Check options and convert text values by the types of the fields."""
     known = _fields(kind)
     parsed = {}
     for option, value in given.items():
         if option not in known:
             there = ", ".join(known) or "none"
-            raise InputError(f"{_name(kind)} has no option {option!r}; it has: {there}")
+            raise InputError(f"{_name(kind)} has no option {option!r}: it has {there}")
         what = f"{_name(kind)}: {option}"
         parsed[option] = _read(what, value, known[option][1]) if isinstance(value, str) else value
         _check(what, parsed[option], known[option][1])
@@ -58,12 +58,12 @@ def parse_options(kind: type, given: Mapping[str, object]) -> dict[str, Any]:
 
 
 def describe_options(kind: type) -> dict[str, str]:
-    """Option → its type and default, in words."""
+    """Return each option with its type and default as text."""
     return {name: f"{_shown(hint)} = {_default(field)}" for name, (field, hint) in _fields(kind).items()}
 
 
 def plain_options(kind: type) -> frozenset[str]:
-    """The options that hold a number, a switch or a choice: no free text and no path can be given there."""
+    """Return the options that take only numbers, switches or choices. They accept no free text and no paths."""
     return frozenset(name for name, (_, hint) in _fields(kind).items() if _is_plain(hint))
 
 
@@ -85,7 +85,7 @@ def _read(what: str, text: str, kind: Any) -> Any:
     if get_origin(kind) in (Union, types.UnionType):
         optional = type(None) in get_args(kind)
         kind = next(part for part in get_args(kind) if part is not type(None))
-        if optional and text.lower() == "none" and "none" not in get_args(kind):  # a choice may be called none
+        if optional and text.lower() == "none" and "none" not in get_args(kind):  # a choice may be named "none"
             return None
     if get_origin(kind) is Literal:
         literals = {str(choice): choice for choice in get_args(kind)}

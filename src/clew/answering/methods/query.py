@@ -1,4 +1,4 @@
-"""Questions that are queries of the query language already (docs/query_language.md)."""
+"""Answer questions that are already written in the query language (docs/query_language.md)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class QueryMethod(Method):
-    """Carries out a query of the query language, such as "find x where (x: hut) and x.beds > 80"."""
+    """Runs a query of the query language, such as "find x where (x: hut) and x.beds > 80"."""
 
     name = "query"
     kinds: bool = True
-    """Whether a name also stands for what lies below it in a hierarchy."""
+    """Whether a name also includes the nodes below it in a hierarchy."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Rows, matches or a value. Raises InputError for a query that cannot be read or executed."""
+        """Return rows, matches or a value. Raise InputError for a query that cannot be parsed or executed."""
         with trace.span("execute") as span:
             executed = run_query(tools.kb, tools.names, parse(question), kinds=self.kinds)
             span.note(query=str(executed.query), rows=len(executed.result.rows))

@@ -1,6 +1,6 @@
-"""Which implementation plays a role: the tools's model where there is one, the model-free one where there is none.
+"""Choose the implementation of each role: the model if there is one, otherwise a version without a model.
 
-What plays a role is imported when it is chosen: most questions need none of it.
+Implementations are imported when chosen, because most questions need few of them.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ ParserName = Literal["auto", "model", "reader"]
 
 
 def can_write(tools: OpenBase) -> bool:
-    """Whether there is a model that parses and writes better than no model: by measurement, none below 7 billion."""
+    """Check for a model that parses and writes better than no model. By measurement, models below 7B do not."""
     return tools.model is not None and tools.model.capabilities.size != "small"
 
 
 def reader_of(tools: OpenBase) -> LearnedReader:
-    """The learned reader over a base."""
+    """Return the learned reader of a base."""
     cache = Settings.load().cache_folder / "reader"
     return tools.get_or_create("reader", lambda: LearnedReader(tools.kb, tools.names, cache=cache))
 
 
 def reader_parser(tools: OpenBase) -> Parser:
-    """The parser that needs no model."""
+    """Return the parser that needs no model."""
     return LearnedParser(reader_of(tools))
 
 
 def path_ranker_of(tools: OpenBase) -> PathRanker:
-    """What ranks the relation paths of a base, made once for it."""
+    """Return the ranker of relation paths, created once per base."""
     from clew.answering.reading.path_ranker import PathRanker
 
     return tools.get_or_create("path ranker", lambda: PathRanker(tools.kb, taught=taught_of(tools)))
 
 
 def taught_of(tools: OpenBase) -> tuple[Taught, ...]:
-    """What was learned from confirmed answers, where the base is embedded and something was."""
+    """Return the examples learned from confirmed answers. Empty for a base without a local folder."""
     from clew.answering.reading.feedback import read_taught
 
     return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()
 
 
 def parser_for(tools: OpenBase, name: ParserName = "auto") -> Parser:
-    """By name; `auto` asks a model that is not small where the learned reader is unsure, and else the reader alone."""
+    """Return a parser by name. `auto` asks a model if the learned reader is unsure and the model is not small."""
     if tools.parser is not None:
         return tools.parser
     reader = reader_parser(tools)
@@ -78,17 +78,17 @@ class CorrectedParser:
     corrections: Corrections
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """What is meant in the place of what was understood."""
+        """Parse the question and apply the corrections."""
         return self.corrections.corrected(self.parser.parse(question, schema), schema)
 
 
 def corrected(tools: OpenBase, corrections: Corrections) -> OpenBase:
-    """The same tools, where what is understood of a question is corrected."""
+    """Return tools whose parser applies the corrections."""
     return tools.with_parser(CorrectedParser(parser_for(tools), corrections)) if corrections else tools
 
 
 def reranker_for(tools: OpenBase, name: RerankerName) -> Reranker:
-    """A reranker by name; `auto` has a model score one by one, and keeps the order where there is none."""
+    """Return a reranker by name. `auto` scores with a model, or leaves the order unchanged without a model."""
     kb, model = tools.kb, tools.model
     if name == "none" or (name == "auto" and model is None):
         return KeepOrder()
@@ -109,7 +109,7 @@ def reranker_for(tools: OpenBase, name: RerankerName) -> Reranker:
 
 
 def chooser_for(tools: OpenBase) -> Chooser:
-    """Who chooses among options: the model, or likeness to the question."""
+    """Return the chooser among options: the model, or similarity to the question without a model."""
     from clew.answering.roles.choose import ModelChooser, ScoredChooser
     from clew.answering.roles.score import FusedScorer
 
@@ -120,7 +120,7 @@ def chooser_for(tools: OpenBase) -> Chooser:
 def reader_for(tools: OpenBase, words: int | None = 6) -> Reader:
     """Return the reader of passages: the model, or the search for a span if there is no model.
 
-    `words` limits the answer to a few words. With None the model writes cited sentences, and nobody else does.
+    `words` limits the length of the answer. With None, a model writes cited sentences.
     """
     from clew.answering.roles.read import BestSpan, ModelReader
 

@@ -1,4 +1,4 @@
-"""What `clew tune` chose for a base: a method with its options, in a file of the base."""
+"""The method and options that `clew tune` chose for a base, stored in a file of the base."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.store.graph.storage import change_file
 
 
 class Tuned(BaseModel):
-    """A method with its options, and how much better it was on questions that it was not chosen by."""
+    """A method with its options, and its scores before and after tuning on held-out questions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -25,29 +25,31 @@ class Tuned(BaseModel):
     questions: int
 
     def create(self) -> Method:
-        """The method itself; a base comes from anywhere, so that only numbers, switches and choices are taken."""
+        """Create the method. A base may come from an untrusted source, so only numbers, switches and choices apply."""
         allowed = plain_options(method_class(self.method))
         return create(self.method, {name: value for name, value in self.options.items() if name in allowed})
 
 
 def keep_tuned(folder: Path, tuned: Tuned) -> None:
-    """From now on `auto` answers over this base by that method."""
+    """Store the method with which `auto` answers over this base."""
     change_file(folder, TUNED, lambda _: sealed_text(tuned.model_dump_json(indent=1).encode() + b"\n"))
 
 
 def forget_tuned(folder: Path) -> bool:
-    """As if it had never been tuned; returns whether it was."""
+    """Remove the tuned method. Return whether there was one."""
     was_there = (folder / TUNED).exists()
     (folder / TUNED).unlink(missing_ok=True)
     return was_there
 
 
 def read_tuned(folder: Path) -> Tuned | None:
-    """What was chosen for a base; None where nothing was."""
+    """Return the method chosen for a base, or None."""
     file = folder / TUNED
     if not file.exists():
         return None
     try:
         return Tuned.model_validate_json(unsealed_or_older(file.read_bytes()) or b"")
     except ValidationError as error:
-        raise CorruptError(f"{file} holds no choice of a method: `clew tune {folder} --undo` removes it") from error
+        raise CorruptError(
+            f"{file} does not contain a valid choice of a method: `clew tune {folder} --undo` removes it"
+        ) from error

@@ -1,1 +1,1 @@
-"""The five roles that a language model plays, each with a model and without one."""
+"""The five roles of a language model, each with an implementation that needs no model."""

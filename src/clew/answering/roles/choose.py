@@ -1,4 +1,4 @@
-"""Choosing among options: by a model, pairs in both orders, long lists in chunks; or by likeness to the question."""
+"""Choose among options by a model, with pairs in both orders and lists in chunks, or by similarity to the question."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ LIST = Prompt.load("clew.answering.roles.prompts", "choose_list")
 PAIR_SCHEMA = object_schema({"choice": {"type": "string", "enum": ["A", "B"]}})
 REPLY_TOKENS = 200
 MOST_OPTIONS = 40
-"""Options shown at once; more are chosen from in chunks whose winners meet again."""
+"""Maximum number of options in one prompt. Longer lists are split, and the winners of the chunks compete again."""
 OPTION_TOKENS = 200
-"""Longer options are cut."""
+"""Maximum length of an option, in tokens."""
 
 
 class _Pair(Reply):
@@ -35,7 +35,7 @@ class _List(Reply):
 
 
 def read_pair(completion: Completion) -> float:
-    """How probable A is: from the alternatives of the letter where the model gives them, otherwise 1 or 0."""
+    """Return the probability of A: from the logprobs of the letter if there are any, otherwise 1 or 0."""
     chosen = read_json(completion.text, _Pair).choice
     for alternatives in reversed(completion.logprobs):
         letters = {"A": 0.0, "B": 0.0}
@@ -43,13 +43,13 @@ def read_pair(completion: Completion) -> float:
             letter = token.strip(' "{}')
             if letter in letters:
                 letters[letter] += math.exp(min(0.0, logprob))
-        if letters["A"] + letters["B"] > 0.5:  # this token is the choice, and not the beginning of some word
+        if letters["A"] + letters["B"] > 0.5:  # this token is the choice, not the start of a word
             return letters["A"] / (letters["A"] + letters["B"])
     return 1.0 if chosen == "A" else 0.0
 
 
 def read_list(completion: Completion, options: int) -> tuple[int, ...]:
-    """Positions of the named options, each once; raises ReplyError where a number names none."""
+    """Return the indices of the chosen options without duplicates. Raise ReplyError if a number is out of range."""
     numbers = read_json(completion.text, _List).best
     wrong = [number for number in numbers if not 1 <= number <= options]
     if wrong:
@@ -61,14 +61,14 @@ def read_list(completion: Completion, options: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ModelChooser:
-    """Asks a model; two options are shown in both orders, as small models prefer a position to an option."""
+    """Asks a model. It sees two options in both orders, because small models prefer a position to an option."""
 
     model: LanguageModel
     both_orders: bool = True
     most_options: int = MOST_OPTIONS
 
     def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
-        """One outcome per choice; pairs and lists each go to the model as one batch."""
+        """Return one outcome per choice. The model gets all pairs as one batch, and all lists as another batch."""
         chosen: list[Chosen | None] = [_trivial(choice) for choice in choices]
         left = [place for place, outcome in enumerate(chosen) if outcome is None]
         pairs = [place for place in left if len(choices[place].options) == 2]
@@ -94,7 +94,7 @@ class ModelChooser:
         return Ask(filled, read_pair, schema=PAIR_SCHEMA, max_tokens=24, top_logprobs=5)
 
     def _settle_pair(self, choice: Choice, outcomes: Sequence[Outcome[float]]) -> Chosen:
-        """The mean over both orders; where they contradict each other evenly, the first option stays first."""
+        """Average over both orders. At an even split the first option stays first."""
         for_first = [
             outcome.value if place == 0 else 1 - outcome.value
             for place, outcome in enumerate(outcomes)
@@ -107,7 +107,7 @@ class ModelChooser:
         return Chosen(order[: choice.keep], sure=max(mean, 1 - mean))
 
     def _lists(self, choices: Sequence[Choice]) -> list[Chosen]:
-        """Chunks of each list at once, then, where there were several, their winners among themselves."""
+        """Choose within the chunks of each list. If there are several chunks, then choose among their winners."""
         if not choices:
             return []
         chunked = [self._chunks(choice) for choice in choices]
@@ -130,7 +130,7 @@ class ModelChooser:
 
     def _chunks(self, choice: Choice) -> list[Sequence[int]]:
         room = self.model.context_tokens // 2
-        # A chunk must be larger than what it keeps, or chunking would never end.
+        # A chunk must be larger than the number of options to select. Otherwise chunking would not end.
         most = max(self.most_options, 2 * choice.keep)
         texts = [cut_end(option, OPTION_TOKENS) for option in choice.options]
         chunks = list(chunk_by_tokens(range(len(texts)), room, lambda place: texts[place], most=most))
@@ -151,7 +151,7 @@ class ModelChooser:
         )
 
     def _settle_list(self, choice: Choice, chunk: Sequence[int], outcome: Outcome[tuple[int, ...]]) -> Chosen:
-        """What was named, filled up in the given order where too few were."""
+        """Return the chosen options. If there are too few, append the remaining options in the given order."""
         if outcome.value is None:
             among = replace(choice, options=tuple(choice.options[place] for place in chunk))
             kept = _in_given_order(among, outcome.problem or "no reply")
@@ -162,19 +162,19 @@ class ModelChooser:
 
 
 def _in_given_order(choice: Choice, problem: str) -> Chosen:
-    """The first options, where no reply says which: they arrive in a sensible order."""
-    trace.fallback("choose", problem, "the given order stands")
+    """Return the first options if there is no usable reply. The given order is a sensible default."""
+    trace.fallback("choose", problem, "the given order is used")
     return Chosen(tuple(range(min(choice.keep, len(choice.options)))), sure=0.5, problem=problem)
 
 
 @dataclass(frozen=True)
 class ScoredChooser:
-    """Chooses without a model: the options that a scorer likes best, ties in the given order."""
+    """Chooses without a model: the options with the highest scores. Ties stay in the given order."""
 
     scorer: Scorer
 
     def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
-        """All options of all choices are scored as one batch."""
+        """Score all options of all choices as one batch."""
         claims = [
             Claim(choice.question, f"{choice.given} {option}".strip())
             for choice in choices
@@ -190,7 +190,7 @@ class ScoredChooser:
 
 
 def _margin(values: Sequence[float], order: Sequence[int]) -> float:
-    """The best score's share of the two best: 0.5 where they are equal."""
+    """Return the best score divided by the sum of the two best scores: 0.5 if they are equal."""
     if len(order) < 2:
         return 1.0
     best, second = values[order[0]], values[order[1]]
@@ -198,7 +198,7 @@ def _margin(values: Sequence[float], order: Sequence[int]) -> float:
 
 
 def _trivial(choice: Choice) -> Chosen | None:
-    """What needs no asking: nothing to keep, or nothing to choose between."""
+    """Return the outcome if there is at most one option, or if `keep` is not positive. Otherwise return None."""
     if choice.keep <= 0 or not choice.options:
         return Chosen(())
     return Chosen((0,)) if len(choice.options) == 1 else None

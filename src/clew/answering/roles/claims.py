@@ -1,13 +1,12 @@
-"""Checks what a written answer claims against the sentences it cites, in other words or not.
+"""Check the claims of a written answer against the sentences it cites.
 
-1. The words, numbers and literals (names, options, paths, versions) of a claim are told apart.
-2. The few sentences of the cited sources that hold most of the claim are its evidence.
-3. The two are compared: the share of the claim's words that the evidence holds, and the likeness in meaning, speak for
-   the claim; literals it does not hold, opposite words and a "not" on one side only speak against it. A number it does
-   not hold decides.
-4. A claim that its own citations do not support is looked for in the other sources.
+1. Split a claim into words, numbers and literals (names, options, paths, versions).
+2. Select as evidence up to three sentences of the cited sources that cover most of the claim.
+3. Compare both. The share of covered words and the similarity in meaning raise the support. Missing literals, opposite
+   words and a "not" on one side only lower it. A missing number sets it to zero.
+4. If the citations do not support a claim, search the other sources.
 
-A name swapped for another one of the same sentence escapes it: whoever has a model may ask it for a second opinion.
+The check misses a name swapped for another name of the same sentence.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from clew.models.protocol import Embedder
 from clew.store.index.tokens import stem, stop_words, tokenise
 
 WINDOW = 3
-"""Sentences in a row that may support a claim together."""
+"""Maximum number of sentences that may support a claim together."""
 LONGEST_SENTENCE = 400
-"""Characters from which on the lines of a sentence count as sentences: lists and tables have no full stops."""
+"""Length in characters above which each line counts as a sentence, because lists and tables have no full stops."""
 NEARBY = 3
-"""Content words to each side of a number that tell what it is the number of."""
+"""Number of content words before and after a number that show what it counts."""
 _PIECE = re.compile(r"[^\s\"“”‘’'`´()\[\]{}<>,;!?|…→—–]+")
 _NUMBER = re.compile(r"[-+]?\d[\d.,-]*%?")
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
@@ -48,24 +47,25 @@ _FILLER = re.compile(
 )
 _VERDICT = re.compile(r"(?:yes|no)\b\s*[,:;.–—-]\s*", re.IGNORECASE)
 CLOSE = 5
-"""Content words between which neighbouring words of a claim may stand in the evidence."""
+"""Maximum distance in the evidence between neighbouring words of a claim, in content words."""
 COUNTED = 12
-"""Numbers up to this one, in words, may be the writer's own count."""
+"""Largest number, written as a word, that may be the writer's own count."""
 SCOPE = 4
-"""Content words after a "not" that it denies."""
+"""Number of content words after a "not" that it negates."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A logistic regression over the comparison of a claim with its evidence; 0.5 parts supported from unsupported.
+    """Logistic regression over the comparison of a claim with its evidence. 0.5 separates supported from unsupported.
 
     Fitted to the tuning half of tests/data/claims.jsonl and to sentences of 400 answers to questions about half of
-    thirteen folders of manuals, as they are and with a number, a name or a "not" changed, a detail added, or beside
-    another passage. The constant is set so that nine in ten answers that one passage gives count as supported.
+    thirteen folders of manuals. The sentences were used unchanged, with a changed number, name or "not", with an added
+    detail, and with the wrong passage. The constant is set so that 90 % of answers from one passage count as supported.
+
     On the other half of the folders, 87 % of 299 such answers count as supported (52 % of 85 that need several
-    passages), and 2 % with a number changed, 23 % with a "not", 29 % with a detail added, 60 % with a name swapped for
-    another of the same passage, 2 % beside another passage. By words alone it is
-    89, 53, 4, 17, 29, 60 and 2 %: the embedder changes little.
+    passages). Of the changed sentences, the check accepts 2 % with a changed number, 23 % with a "not", 29 % with an
+    added detail, 60 % with a name swapped for another of the same passage, and 2 % with the wrong passage. Without the
+    embedder the shares are 89, 53, 4, 17, 29, 60 and 2 %: it changes little.
     """
 
     constant: float = -2.45
@@ -77,7 +77,7 @@ class Weights:
     negation: float = -3.35
     opposites: float = -1.77
     cosine_without_embedder: float = 0.7
-    """What stands in for the likeness in meaning: what supported claims have."""
+    """Default similarity without an embedder: the typical value of supported claims."""
 
 
 WEIGHTS = Weights()
@@ -85,27 +85,27 @@ WEIGHTS = Weights()
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a claim compares with its evidence."""
+    """Comparison of a claim with its evidence."""
 
     recall: float
-    """The share of the claim's words that the evidence holds."""
+    """Share of the claim's words that occur in the evidence."""
     weakest: float
-    """The same share for the clause of which it holds least: an added detail."""
+    """Lowest recall of any clause of the claim. A low value shows an added detail."""
     apart: float
-    """The share of neighbouring words that stand close to each other nowhere: a swapped name."""
+    """Share of neighbouring words that are not close to each other anywhere in the evidence. Shows a swapped name."""
     literals: int
-    """Names, options, paths and versions that it does not hold."""
+    """Number of names, options, paths and versions missing from the evidence."""
     numbers: int
-    """Numbers that it does not hold, or holds of something else."""
+    """Number of numbers that the evidence lacks, or has for something else."""
     negation: float
-    """1 where one of the two denies a word that the other affirms, 0.5 where it may only seem so."""
+    """1 if one side negates a word that the other affirms, 0.5 if that is doubtful."""
     opposites: int
-    """Words of the claim whose opposite the evidence holds instead."""
+    """Number of words of the claim whose opposite occurs in the evidence instead."""
     cosine: float | None = None
-    """The likeness in meaning, where there is an embedder."""
+    """Similarity in meaning. None without an embedder."""
 
     def support(self) -> float:
-        """0..1; a number that the evidence does not hold is never made up for."""
+        """Return the support from 0 to 1. It is 0 if the evidence lacks a number."""
         if self.numbers:
             return 0.0
         weights = WEIGHTS
@@ -122,29 +122,29 @@ class Comparison:
 class _Number:
     value: float
     nearby: frozenset[str]
-    """The words near it."""
+    """Content words near the number."""
     is_counted: bool
-    """Whether it is a small number in words, as people write who have counted."""
+    """Whether it is a small number written as a word, which may be the writer's own count."""
 
 
 @dataclass(frozen=True)
 class _Text:
-    """The parts of a text that are compared."""
+    """The parts of a text to compare."""
 
     words: tuple[str, ...]
     """Stems of the content words, in reading order."""
     clauses: tuple[tuple[str, ...], ...]
-    """The same for each clause that has at least two."""
+    """Stems of each clause that has at least two content words."""
     literals: tuple[str, ...]
-    """Names, options, paths and versions, as words with single spaces."""
+    """Names, options, paths and versions as words with single spaces."""
     numbers: tuple[_Number, ...]
     plain: str
-    """All words in lower case, with a space around each."""
+    """All words in lower case, with a space before and after each."""
     values: frozenset[float]
     rejected: frozenset[str]
-    """The content word after each negation."""
+    """Content word after each negation."""
     denied: frozenset[str]
-    """The content words around each negation."""
+    """Content words around each negation."""
     affirmed: frozenset[str]
     is_negative: bool
     may_deny: bool
@@ -190,7 +190,7 @@ def _parse(text: str) -> _Text:
 
 
 def _values(text: str) -> list[tuple[float, int, bool]]:
-    """The numbers of a text with their places, and whether each is a small one in words; of a date, its year."""
+    """Return the numbers of a text with offsets, and whether each is a small number word. A date counts as its year."""
     found: list[tuple[float, int, bool]] = []
     ends = [0]
     for quantity in quantities(text):
@@ -219,7 +219,7 @@ def _content(text: str) -> list[str]:
 
 
 def _is_literal(piece: str, parts: Sequence[str], *, is_first: bool) -> bool:
-    """Whether a piece must stand in the evidence as it is: a name, an option, a path, a version."""
+    """Check whether a text must occur in the evidence verbatim: a name, an option, a path, a version."""
     bare = piece.strip("*_.:")
     if any(letter.isdecimal() for letter in bare) or re.search(r"[_/=\\~@#$+*]|\w[.:]\w", piece):
         return True
@@ -231,7 +231,7 @@ def _is_literal(piece: str, parts: Sequence[str], *, is_first: bool) -> bool:
 
 
 def _polarity(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """The content word after each negation, those around it in its clause, and all that stand in no such place."""
+    """Return the content word after each negation, the words around it in its clause, and all remaining words."""
     rejected: set[str] = set()
     denied: set[str] = set()
     rest = text
@@ -240,7 +240,7 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]
         stop = end.start() if end else len(text)
         after = _content(text[found.end() : stop])[:SCOPE]
         rejected.update(after[:1])
-        # "A does it while B does not": what is denied stands before.
+        # "A does it while B does not": the negated words come first.
         denied.update(after, _content(text[: found.start()])[-1 if after else -2 * SCOPE :])
         rest = rest[: found.start()] + " " * (stop - found.start()) + rest[stop:]
     return frozenset(rejected), frozenset(denied), frozenset(_content(rest))
@@ -254,7 +254,7 @@ def _opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
 
 
 def compare(claim: str, evidence: Sequence[str], heading: str = "") -> Comparison:
-    """A claim beside some pieces of evidence; the heading names what they are about, and says nothing else."""
+    """Compare a claim with its evidence. The heading names the topic of the evidence."""
     said, pieces = (
         _parse(_VERDICT.sub("", claim, count=1) if _VERDICT.match(claim) else claim),
         [_parse(piece) for piece in evidence],
@@ -292,7 +292,7 @@ def _apart(words: Sequence[str], pieces: Sequence[Sequence[str]]) -> float:
 
 
 def _derived(word: str, held: frozenset[str]) -> bool:
-    """Whether a word of the same family is there: recording, recorder; compensation, compensate."""
+    """Check whether a related word occurs: recording, recorder; compensation, compensate."""
     return len(word) >= 5 and any(other.startswith(word[: max(5, len(word) - 3)]) for other in held if len(other) >= 5)
 
 
@@ -306,7 +306,7 @@ def _holds(literal: str, plain: str, held: frozenset[str]) -> bool:
 
 
 def _number_agrees(number: _Number, pieces: Sequence[_Text], about: _Text) -> bool:
-    """Whether a number is there, and no piece without it speaks more of what it is the number of."""
+    """Check that a number occurs. A piece without it must not match its nearby words better."""
     having = [len(number.nearby & piece.stems) for piece in pieces if number.value in piece.values]
     others = [
         len(number.nearby & other.nearby)
@@ -354,7 +354,7 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def gather(claim: str, sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """The few sentences that hold most of a claim, each for what the ones before it do not hold."""
+    """Return at most three sentences that cover most of a claim. Each sentence must add something new."""
     wanted = _items(claim)
     total = sum(wanted.values()) or 1.0
     held = {sentence: _held(wanted, sentence) for sentence in sentences}
@@ -381,15 +381,15 @@ def _is_next(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
 
 
 FURTHER = 0.15
-"""The share of a claim that a further sentence must add to count as evidence."""
+"""Minimum share of a claim that another sentence must add to count as evidence."""
 NEXT = 0.05
-"""The same for a sentence beside one that counts already."""
+"""Minimum share for a sentence next to a sentence that is already selected."""
 GAP = 5
-"""Characters between two sentences that stand beside each other."""
+"""Maximum number of characters between adjacent sentences."""
 
 
 def _items(claim: str) -> dict[str, float]:
-    """What a claim consists of; a literal and a number count twice."""
+    """Return the parts of a claim with their weights. Literals and numbers count twice."""
     said = _parse(claim)
     items = dict.fromkeys(said.words, 1.0) | dict.fromkeys(said.literals, 2.0)
     return items | {f"{number.value:g}#": 2.0 for number in said.numbers}
@@ -409,7 +409,7 @@ def _held(wanted: dict[str, float], sentence: _Sentence) -> frozenset[str]:
 def check_claims(
     claims: Sequence[CitedClaim], sources: Sequence[Source], embedder: Embedder | None = None
 ) -> tuple[list[CitedClaim], list[str]]:
-    """The claims with their support and the sentences that give it, and what was changed in their citations."""
+    """Return the claims with their support and supporting sentences, and notes about changed citations."""
     sentences = [_sentences(place, source) for place, source in enumerate(sources)]
     checked = _check(claims, sentences, embedder)
     notes: list[str] = []
@@ -449,12 +449,12 @@ def _check(
 
 
 def _is_copied(claim: str, sentence: str) -> bool:
-    """Whether a claim is a sentence of its source, word for word."""
+    """Check whether a claim is a sentence of its source, ignoring case and spaces."""
     return " ".join(claim.casefold().split()) == " ".join(sentence.casefold().split())
 
 
 def _span(claim: str, citation: int, chosen: Sequence[_Sentence], sentences: Sequence[_Sentence]) -> tuple[int, int]:
-    """The sentence of a cited source that says most of the claim."""
+    """Return the span of the sentence in a cited source that covers most of the claim."""
     own = [one for one in chosen if one.source == citation] or gather(claim, sentences)
     return (own[0].start, own[0].end) if own else (0, 0)
 

@@ -1,4 +1,4 @@
-"""A question put into a query of the query language by a model: the prompt shows the schema, the reply is checked."""
+"""Translate a question into the query language with a model. The prompt shows the schema, and the reply is checked."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from clew.store.graph.protocol import KnowledgeBase
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "query")
 MOST_VALUES, LONGEST = 12, 30
-"""Maximum number of values shown of an attribute that has few, and characters of a value or name."""
+"""Maximum number of example values of an attribute, and maximum characters of a value or name."""
 SAMPLES = 3
-"""Number of names shown for a type."""
+"""Number of example names of a type."""
 
 
 class _Formulated(Reply):
@@ -33,13 +33,13 @@ class _Formulated(Reply):
 
 @dataclass(frozen=True, slots=True)
 class Formulated:
-    """What a model made of a question."""
+    """A model's translation of a question."""
 
     query: AnyQuery | None
-    """None if the model sees no answer, or if texts alone can tell it."""
+    """None if the model finds no answer, or if the question needs only a text search."""
     is_truth: bool = False
     text: str = ""
-    """A requirement that only texts can tell."""
+    """A requirement for the text search."""
     is_answerable: bool = True
 
 
@@ -56,15 +56,15 @@ SCHEMA = object_schema(
 
 @dataclass(frozen=True)
 class Formulator:
-    """Asks a model for a query; None if its replies cannot be used, which the trace says."""
+    """Asks a model for a query. Returns None and records a fallback if the replies cannot be used."""
 
     model: LanguageModel
     kb: KnowledgeBase
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The values of attributes that have but few."""
+    """Values of attributes that have few different values."""
 
     def formulate(self, question: str, remark: str = "") -> Formulated | None:
-        """The query in the model's reply. `remark` says what was wrong with an earlier one."""
+        """Return the query in the model's reply. `remark` describes the error in an earlier query."""
         schema = self.kb.schema
         filled = PROMPT.fill(
             question=f"{question}\n{remark}" if remark else question,
@@ -97,7 +97,7 @@ class Formulator:
 
 
 def read_reply(text: str, schema: Schema) -> Formulated:
-    """The query of a reply. Raises ReplyError with what is wrong with it."""
+    """Return the query of a reply. Raise ReplyError if it is invalid."""
     reply = read_json(text, _Formulated)
     said = (reply.text or "").strip()
     if not reply.answerable:

@@ -1,8 +1,8 @@
-"""Parsing a question into triplets by a model: the prompt shows the schema, the reply is held against it.
+"""Parse a question into triplets with a model. The prompt shows the schema, and the reply is checked against it.
 
-Step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and the
-target variable. Deviation from the paper: structured JSON instead of text split at commas. A model that is large enough
-is asked for a query of any form (formulate.py).
+This is step 1 of 4StepFocus: the model sees the question, all node types and all relations, and returns triplets and
+the target variable. Deviation from the paper: structured JSON instead of text split at commas. Large models are asked
+for a query of any form instead (formulate.py).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PROMPT = Prompt.load("clew.answering.roles.prompts", "parse")
 
 @dataclass(frozen=True)
 class ModelParser:
-    """Asks a model; where its reply cannot be used, the fallback parser reads the question."""
+    """Asks a model. If its reply cannot be used, the fallback parser parses the question."""
 
     model: LanguageModel
     fallback: Parser | None = None
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """The query in the model's reply, checked against the schema."""
+        """Return the query in the model's reply, checked against the schema."""
         return self.parse_all([question], schema)[0]
 
     def parse_all(self, questions: Sequence[str], schema: Schema) -> list[Parse]:
-        """Many questions as one batch."""
+        """Parse several questions as one batch."""
         outcomes = ask(self.model, [self._ask(question, schema) for question in questions], role="parse")
         parses = []
         for question, outcome in zip(questions, outcomes, strict=True):
@@ -54,7 +54,7 @@ class ModelParser:
         room = self.model.context_tokens // 2
         filled = PROMPT.fill(
             question=question,
-            types=describe_types(schema),
+            types="\n".join(map(describe_type, schema.node_types)),
             relations=describe_relations(schema, question, room),
             attributes=describe_attributes(schema),
             no_conditions=', "conditions": []' if schema.attribute_types else "",
@@ -76,19 +76,14 @@ class ModelParser:
         return Parse(parse.interpretation, parse.alternatives, parse.rejected, problem)
 
 
-def describe_types(schema: Schema) -> str:
-    """One line per node type."""
-    return "\n".join(map(describe_type, schema.node_types))
-
-
 def describe_type(kind: NodeType, written: Callable[[str], str] = str) -> str:
-    """Its name as it is to be written, and what the schema says about it."""
+    """Return the written name of a type, with its label and description."""
     about = [text for text in (kind.label if kind.label != kind.name else "", kind.description) if text]
     return f"- {written(kind.name)}" + (f" ({'; '.join(about)})" if about else "")
 
 
 def describe_relations(schema: Schema, question: str, tokens: int, written: Callable[[str], str] = str) -> str:
-    """One line per relation and pair of types; where all do not fit, those nearest to the question's words."""
+    """Return one line per relation and pair of types. If they do not fit, select by the words of the question."""
     total: dict[str, int] = {}
     for relation in schema.relations:
         total[relation.name] = total.get(relation.name, 0) + relation.count
@@ -118,7 +113,7 @@ def _describe(relation: Relation, written: Callable[[str], str]) -> str:
 
 
 def describe_attributes(schema: Schema) -> str:
-    """The attributes that conditions may be about; nothing where there are none."""
+    """Describe the attributes that conditions may use. Empty if there are none."""
     if not schema.attribute_types:
         return ""
     shown = ", ".join(f"{name} ({kind})" for name, kind in schema.attribute_types.items())
@@ -132,13 +127,13 @@ def describe_attributes(schema: Schema) -> str:
 
 
 def reply_schema(schema: Schema) -> dict[str, Any]:
-    """The JSON schema of a reply: relations and types are among those that exist."""
+    """Return the JSON schema of a reply. It allows only existing relations and types."""
     text = {"type": "string"}
-    # A triplet as an object, not as an array of three: grammars of small servers cannot fix the second item's values.
+    # A triplet is an object, not an array: the grammars of small servers cannot restrict the values of the second item.
     triplet = object_schema({"head": text, "relation": {"enum": list(schema.relation_names)}, "tail": text})
     variable = object_schema({"name": text, "type": {"enum": list(schema.type_names)}})
     parts: dict[str, Any] = {
-        "names": {"type": "array", "items": text},  # first: small models forget names that they have not written down
+        "names": {"type": "array", "items": text},  # first: small models forget names unless they write them down
         "answer": text,
         "variables": {"type": "array", "items": variable},
         "triplets": {"type": "array", "items": triplet},
@@ -151,7 +146,7 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
 
 
 def condition_schema(attribute: dict[str, Any]) -> dict[str, Any]:
-    """The JSON schema of a condition."""
+    """Return the JSON schema of a condition."""
     return object_schema(
         {
             "variable": {"type": "string"},
@@ -163,18 +158,18 @@ def condition_schema(attribute: dict[str, Any]) -> dict[str, Any]:
 
 
 SURE = 0.6
-"""A reading at least this certain is not put to a model."""
+"""Minimum certainty of a reading. Below it, the model parses the question."""
 
 
 @dataclass(frozen=True)
 class ReaderFirst:
-    """The learned reader reads; a model is asked only where the reader is not sure."""
+    """Parses with the learned reader, and with a model if the reader is not sure."""
 
     reader: Parser
     model: Parser
 
     def parse(self, question: str, schema: Schema) -> Parse:
-        """The reader's query where it is sure of one that requires something, otherwise the model's."""
+        """Return the reader's query if it is certain and has requirements. Otherwise return the model's query."""
         parse = self.reader.parse(question, schema)
         is_sure = parse.interpretation.is_restricted and (parse.certainty is None or parse.certainty >= SURE)
         return parse if is_sure else self.model.parse(question, schema)

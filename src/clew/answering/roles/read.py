@@ -1,4 +1,4 @@
-"""Reads passages and answers from them: the best span without a model, a written answer with one."""
+"""Answer from passages: with the best span, or with a model that writes the answer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from clew.models.tokens import count_request_tokens, count_tokens, cut_to_questi
 
 @lru_cache(maxsize=1)
 def shipped_weights() -> Mapping[str, float]:
-    """What each clue weighs: a conditional logit over the spans of a question, fitted by benchmarks/reader.py."""
+    """Return the weights of the clues, from a conditional logit over the spans of a question (benchmarks/reader.py)."""
     weights: dict[str, float] = json.loads(
         files("clew.answering.reading.extraction").joinpath("weights.json").read_text("utf-8")
     )
@@ -41,26 +41,28 @@ def shipped_weights() -> Mapping[str, float]:
 
 
 ANSWER, UNSEEN = "network", -20.0
-"""The clue that the network gives, and its log-odds where a text is longer than it reads; weighed with 0.1; on
-MuSiQue and HotpotQA dev as many answers are right up to 0.4."""
+"""Name of the network's clue, and its log-odds for text beyond the network's input limit.
+
+The weight is 0.1. On MuSiQue and HotpotQA dev, the number of right answers is the same up to 0.4.
+"""
 
 
 @dataclass(frozen=True)
 class BestSpan:
-    """Answers with a span of the best sources, with one of two things the question names, or with yes or no.
+    """Answers with a span of the best sources, with one of two things that the question names, or with yes or no.
 
-    Yes or no it tells only of two things that both have a source; otherwise it cites the best sources and leaves the
-    answer open.
+    It answers yes or no only for two things that both have a source. Otherwise it cites the best sources without an
+    answer.
     """
 
     closely: int = 6
-    """Sources, best first, whose every span is weighed; two things are looked for in all."""
+    """Number of best sources whose spans are scored. Comparisons of two things search all sources."""
     citations: int = 2
     weights: Mapping[str, float] = field(default_factory=shipped_weights, repr=False)
     network: PassageNetwork = field(default_factory=PassageNetwork, repr=False)
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
-        """One answer per reading; the best sentence where no span fits."""
+        """Return one answer per reading, or the best sentence if no span fits."""
         return [self._read(reading) for reading in readings]
 
     def _read(self, reading: Reading) -> Read:
@@ -82,7 +84,7 @@ class BestSpan:
         return Read(chosen.text, (chosen.source,))
 
     def _seen(self, question: str, sources: Sequence[Source], candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The candidates with one more clue: how likely a short answer starts and ends there, says the network."""
+        """Add the network's clue to the candidates: the log-odds that a short answer starts and ends there."""
         if not candidates:
             return []
         readings = self.network.read(question, [(source.title, source.text) for source in sources])
@@ -97,7 +99,7 @@ class BestSpan:
 
 
 def best_candidate(candidates: Sequence[Candidate], weights: Mapping[str, float]) -> Candidate | None:
-    """The likeliest answer where it stands best: the same words in several places speak for each other."""
+    """Return the best occurrence of the likeliest answer. Scores of the same answer at several positions add up."""
     if not candidates:
         return None
     scores = [sum(weights.get(clue, 0.0) * value for clue, value in found.clues.items()) for found in candidates]
@@ -127,7 +129,7 @@ SCHEMA = object_schema({"answer": _TEXT, "passages": _NUMBERS})
 
 
 def read_answer(completion: Completion, sources: int) -> Read:
-    """The answer with the positions it cites; raises ReplyError where it cites a passage that was not shown."""
+    """Return the answer with its citations. Raise ReplyError if it cites a passage that was not shown."""
     reply = read_json(completion.text, _Read)
     wrong = [number for number in reply.passages if not 1 <= number <= sources]
     if wrong:
@@ -136,7 +138,7 @@ def read_answer(completion: Completion, sources: int) -> Read:
 
 
 def salvage_answer(completion: Completion, sources: int) -> Read:
-    """The answer without the citations that point nowhere."""
+    """Return the answer without its invalid citations."""
     reply = read_json(completion.text, _Read)
     return _read(reply, [number for number in reply.passages if 1 <= number <= sources])
 
@@ -155,7 +157,7 @@ def _is_nothing(text: str) -> bool:
 
 
 MOST_SENTENCES = 6
-"""Sentences of a reply that are kept; four are asked for."""
+"""Maximum number of sentences used of a reply. The prompt asks for four."""
 LONGEST_SENTENCE = 600
 _BRACKETS = re.compile(r"\s*[\[(](?:(?:passages?|sources?)\s*)?((?:\d+\s*(?:,|and|;)?\s*)+)[\])]", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
@@ -166,7 +168,7 @@ _SAYS_NOTHING = re.compile(
 
 
 class _Sentence(BaseModel):
-    """A sentence as models write it: a bare text, numbers as text and a single number are accepted."""
+    """A sentence as models write it. Also accepts a bare text, numbers as text and a single number."""
 
     model_config = ConfigDict(extra="ignore")
     text: str = Field(min_length=1)
@@ -192,31 +194,31 @@ class _Written(BaseModel):
 
 _CITED = {"type": "array", "items": object_schema({"text": _TEXT, "passages": _NUMBERS})}
 WRITTEN_SCHEMA = object_schema({"thinking": _TEXT, "sentences": _CITED, "found": {"type": "boolean"}, "missing": _TEXT})
-"""The model notes first what each source says."""
+"""The model first notes the contents of each source in `thinking`."""
 FORM = '{"thinking": "…", "sentences": [{"text": "…", "passages": [1]}], "found": true, "missing": ""}'
 
 
 def read_written(completion: Completion, sources: int) -> Read:
-    """The sentences with what they cite, unchecked; citations that point nowhere are dropped with a note."""
+    """Return the unchecked sentences with their citations. Drop invalid citations and add a note."""
     return _written(read_json(completion.text, _Written), sources)
 
 
 def salvage_written(completion: Completion, sources: int) -> Read:
-    """The whole sentences of a reply that was cut off, or of one in plain text with bracketed numbers."""
+    """Return the complete sentences of a truncated reply, or of plain text with bracketed numbers."""
     kept = []
     for value in chain.from_iterable(one if isinstance(one, list) else [one] for one in find_json(completion.text)):
         if isinstance(value, dict) and isinstance(value.get("text"), str):
             with suppress(ValidationError):
                 kept.append(_Sentence.model_validate(value))
     if not kept and "{" not in completion.text:
-        # The bracketed numbers behind a full stop belong to the sentence before it.
+        # Bracketed numbers after a full stop belong to the sentence before it.
         plain = re.sub(r"([.!?])((?:\s*\[[\d,; ]+\])+)", r"\2\1", " ".join(completion.text.split()))
         kept = [_Sentence(text=text) for text in sentences(plain)]
         kept = kept if any(_BRACKETS.search(one.text) for one in kept) else []
     if not kept:
         raise ReplyError("the reply holds no whole sentence")
     read = _written(_Written(sentences=kept), sources)
-    return replace(read, notes=(*read.notes, "the reply was not whole: what could be read of it is kept"))
+    return replace(read, notes=(*read.notes, "the reply was incomplete: only its readable part is used"))
 
 
 def _written(reply: _Written, sources: int) -> Read:
@@ -225,7 +227,7 @@ def _written(reply: _Written, sources: int) -> Read:
     notes: list[str] = []
     for sentence in reply.sentences:
         bracketed = [int(n) for group in _BRACKETS.findall(sentence.text) for n in re.findall(r"\d{1,6}", group)]
-        inline = bracketed if all(1 <= number <= sources for number in bracketed) else []  # else a year, perhaps
+        inline = bracketed if all(1 <= number <= sources for number in bracketed) else []  # otherwise it may be a year
         text = " ".join((_BRACKETS.sub("", sentence.text) if inline else sentence.text).split())
         if _is_nothing(text):
             continue
@@ -253,7 +255,7 @@ def _with_claims(read: Read, claims: Sequence[CitedClaim]) -> Read:
 
 
 def cited_text(read: Read) -> str:
-    """The sentences of an answer with the numbers of what they cite, counted in the order of its citations."""
+    """Return the sentences of an answer with citation numbers, counted in the order of its citations."""
     numbers = {source: number for number, source in enumerate(read.citations, start=1)}
     said = []
     for claim in read.claims:
@@ -265,23 +267,23 @@ def cited_text(read: Read) -> str:
 
 @dataclass(frozen=True)
 class ModelReader:
-    """Asks a model for an answer in sentences, each cited and checked, or in a few words.
+    """Asks a model for cited and checked sentences, or for a short answer.
 
-    Sources that do not fit into the model's context are cut to what the question needs.
+    Sources that do not fit into the model's context are cut to the parts that the question needs.
     """
 
     model: LanguageModel
     words: int | None = None
-    """None: one to four sentences for people. A number: the longest answer, as the paper's "under six words"."""
+    """None for one to four sentences. A number limits the words of the answer, as the paper's "under six words"."""
     embedder: Embedder | None = None
-    """Compares claims with sources by meaning, too; by words alone where there is none."""
+    """Compares claims with sources by meaning. With None, only words are compared."""
     fallback: Reader | None = field(default_factory=BestSpan)
-    """Who reads where the model does not; None: nobody, the outcome says only that there is a problem."""
+    """Reader to use if the model fails. With None, the outcome contains only the problem."""
 
     def read(self, readings: Sequence[Reading]) -> list[Read]:
-        """One answer per reading; nothing to read means no answer, without asking."""
+        """Return one answer per reading. A reading without sources gets an empty answer without a request."""
         filled = [place for place, reading in enumerate(readings) if reading.sources]
-        is_shown = self.words is None and len(filled) == 1  # several at once would be told mixed up
+        is_shown = self.words is None and len(filled) == 1  # the text of several answers at once would mix
         with unchecked.showing(sentences_so_far) if is_shown else nullcontext():
             outcomes = ask(self.model, [self._ask(readings[place]) for place in filled], role="read")
         answers = [Read(None)] * len(readings)
@@ -291,7 +293,7 @@ class ModelReader:
                 continue
             problem = outcome.problem or "no reply"
             if self.fallback is None:
-                trace.fallback("read", problem, "told without the model")
+                trace.fallback("read", problem, "answered without the model")
                 answers[place] = Read(None, problem=problem)
                 continue
             trace.fallback("read", problem, f"read by {type(self.fallback).__name__}")
@@ -311,7 +313,7 @@ class ModelReader:
         ]
         if not put_forward:
             problem = "the sources do not say what the model wrote"
-            trace.fallback("read", problem, "told without the model")
+            trace.fallback("read", problem, "answered without the model")
             return Read(None, problem=problem, notes=(*read.notes, *notes))
         return replace(_with_claims(read, put_forward), notes=(*read.notes, *notes))
 
@@ -333,13 +335,13 @@ class ModelReader:
         return WRITTEN.fill(sources=shown, question=question, form=FORM)
 
     def _reply_tokens(self) -> int:
-        """Room for the reply; reasoning models spend some of it before they write, and a small context has less."""
+        """Return the token limit of the reply, including the model's reasoning. A small context lowers it."""
         return 120 if self.words is not None else min(1200, self.model.context_tokens // 4)
 
     def _cut(self, reading: Reading) -> list[str]:
-        """Each source's fair share of the room: short ones leave theirs to the longer."""
+        """Cut the sources to the context size. Each gets a fair share, and short sources leave room to longer ones."""
         texts = [_shown(source) for source in reading.sources]
-        sizes = [count_tokens(text) + 4 for text in texts]  # 4 for its number and the empty line
+        sizes = [count_tokens(text) + 4 for text in texts]  # 4 for the number and the empty line
         asked = count_request_tokens(Request(self._prompt("", reading.question)))
         room = self.model.context_tokens - self._reply_tokens() - asked
         share, left = room, len(texts)
@@ -366,9 +368,9 @@ _CITATION = re.compile(r"\s*\[[\d,; ]*(?:\]|$)")
 
 
 def sentences_so_far(reply: str) -> str:
-    """What is written of `{"sentences": [{"text": "…", "passages": […]}, …]}`, without the JSON and its citations.
+    """Return the text so far of `{"sentences": [{"text": "…", "passages": […]}, …]}`, without JSON and citations.
 
-    Nothing of a reply in another form, and nothing of the thoughts before the sentences.
+    Return an empty text for a reply in another form, and skip the thoughts before the sentences.
     """
     reply = reply[:LONGEST]
     begin = _BEGIN.search(reply)
@@ -392,7 +394,7 @@ def sentences_so_far(reply: str) -> str:
 
 
 def _decoded(written: str) -> str:
-    """A JSON string without its quotes; what cannot be read at its end is not written to the end yet."""
+    """Decode a JSON string without its quotes. Ignore an incomplete escape at its end."""
     for whole in (written, written[: max(written.rfind("\\"), 0)]):
         try:
             return _HALF_A_PAIR.sub("", str(json.loads(f'"{whole}"', strict=False)))

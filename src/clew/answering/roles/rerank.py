@@ -1,6 +1,6 @@
-"""Reranking the best candidates: one by one, as a list, or in pairs; by a model or by likeness.
+"""Rerank the best candidates: one by one, as a list, or in pairs, with a model or by similarity.
 
-A candidate that cannot be judged keeps its place, and never spoils the judgement of the others.
+A candidate that cannot be judged stays at its rank and does not affect the other candidates.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from clew.store.graph.protocol import KnowledgeBase
 
 RerankerName = Literal["auto", "none", "pointwise", "likelihood", "listwise", "pairwise", "embedding"]
 PLACE_WEIGHT = 0.1
-"""STaRK adds 0.1 · (K - rank) / K to the model's score, so that equal scores keep the earlier order."""
+"""Weight of the earlier rank. STaRK adds 0.1 · (K - rank) / K to the model's score, so that ties stay in order."""
 SHOWN = 600
-"""Characters of each document that are shown in a list or a pair."""
+"""Maximum characters of a document in a list or a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A node after reranking, with the judge's score and reason where there is one."""
+    """A node after reranking, with the score and the reason, if there are any."""
 
     node: int
     score: float | None = None
@@ -30,15 +30,15 @@ class Judged:
 
 
 class Reranker(Protocol):
-    """Puts candidates in a better order."""
+    """Reorders candidates."""
 
     @property
     def name(self) -> str:
-        """What judges, as shown beside a score."""
+        """Name of the judge, shown next to a score."""
         ...
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
-        """The same nodes in a new order."""
+        """Return the same nodes in a new order."""
         ...
 
 
@@ -49,24 +49,27 @@ class KeepOrder:
     name: str = "none"
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
-        """The order as it came."""
+        """Return the nodes in the given order."""
         del question
         return [Judged(node) for node in nodes]
 
 
 @dataclass(frozen=True)
 class Pointwise:
-    """Every candidate gets a score of its own (STaRK §4.1, step 4 of 4StepFocus)."""
+    """Scores each candidate separately (STaRK §4.1, step 4 of 4StepFocus)."""
 
     kb: KnowledgeBase
     scorer: Scorer
     name: str = "pointwise"
     relations: bool = True
-    """Whether a candidate is shown with its relations."""
+    """Whether to show a candidate with its relations."""
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
-        """By score plus a little for the earlier place."""
-        claims = [_claim(self.kb, question, node, self.relations) for node in nodes]
+        """Sort by score plus a small bonus for the earlier rank."""
+        claims = [
+            Claim(question, self.kb.refs([node])[0].name, self.kb.text(node, relations=self.relations))
+            for node in nodes
+        ]
         scores = self.scorer.score(claims)
         fused = [
             None if score.value is None else score.value + PLACE_WEIGHT * (len(nodes) - place) / len(nodes)
@@ -78,7 +81,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Listwise:
-    """All candidates are ordered at once; where they do not fit, in windows from the end to the front (RankGPT)."""
+    """Orders all candidates at once. If they do not fit, moves a window from the end to the front (RankGPT)."""
 
     kb: KnowledgeBase
     chooser: Chooser
@@ -87,7 +90,7 @@ class Listwise:
     step: int = 10
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
-        """The order of the chooser."""
+        """Return the order of the chooser."""
         ordered = list(nodes)
         first = max(0, len(ordered) - self.window)
         while ordered:
@@ -104,16 +107,16 @@ class Listwise:
 
 @dataclass(frozen=True)
 class Pairwise:
-    """The best candidates are compared two by two, all pairs as one batch; more wins come first."""
+    """Compares the best candidates in pairs, as one batch. More wins rank higher."""
 
     kb: KnowledgeBase
     chooser: Chooser
     name: str = "pairwise"
     depth: int = 8
-    """So many of the best are compared; the others keep their places below."""
+    """Number of best candidates to compare. The remaining candidates follow in their old order."""
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
-        """By the share of duels won."""
+        """Sort by the share of duels won."""
         best = list(nodes[: self.depth])
         shown = [_short(self.kb, node) for node in best]
         pairs = list(combinations(range(len(best)), 2))
@@ -132,14 +135,10 @@ class Pairwise:
 
 
 def keep_unjudged(scores: Sequence[float | None]) -> list[int]:
-    """Places in descending order of score, those without a score staying where they are."""
+    """Return the indices by descending score. Indices without a score stay at their position."""
     judged = sorted((p for p, score in enumerate(scores) if score is not None), key=lambda p: (-(scores[p] or 0.0), p))
     following = iter(judged)
     return [place if score is None else next(following) for place, score in enumerate(scores)]
-
-
-def _claim(kb: KnowledgeBase, question: str, node: int, relations: bool) -> Claim:
-    return Claim(question, kb.refs([node])[0].name, kb.text(node, relations=relations))
 
 
 def _short(kb: KnowledgeBase, node: int) -> str:

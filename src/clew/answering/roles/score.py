@@ -1,4 +1,4 @@
-"""Scoring candidates 0..1: by a model's stated score or how likely it says yes, or without one by meaning and words."""
+"""Score candidates from 0 to 1: by a model's number or its probability of yes, or by meaning and words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Score(Reply):
 
 
 def read_score(completion: Completion) -> float:
-    """The score in a JSON reply, or the only number of a short one: models say `.85`, `Score: 1`, `0`."""
+    """Return the score in a JSON reply, or the only number of a short reply such as `.85`, `Score: 1` or `0`."""
     try:
         return read_json(completion.text, _Score).score
     except ReplyError as failure:
@@ -44,7 +44,7 @@ def read_score(completion: Completion) -> float:
 
 
 def read_yes_no(completion: Completion) -> float:
-    """How probable yes is: from the alternatives of the first token where the model gives them, otherwise 1 or 0."""
+    """Return the probability of yes: from the logprobs of the first token if there are any, otherwise 1 or 0."""
     if completion.logprobs:
         yes, no = (_probability(completion.logprobs[0], word) for word in ("yes", "no"))
         if yes + no > 0.1:
@@ -61,20 +61,20 @@ def _probability(alternatives: Alternatives, word: str) -> float:
 
 @dataclass(frozen=True)
 class ModelScorer:
-    """Asks a model about each claim; one unreadable reply costs one candidate its score and nothing else."""
+    """Asks a model about each claim. An unreadable reply affects only its own candidate."""
 
     model: LanguageModel
     how: Literal["stated", "likelihood"] = "stated"
-    """A number the model states, or the probability with which it says yes: finer, and one token short."""
+    """A number that the model states, or the probability that it answers yes, which is finer and needs one token."""
     document_tokens: int = 1500
-    """Longer documents are cut to what the question needs."""
+    """Maximum length of a document, in tokens. Longer documents are cut to the parts that the question needs."""
 
     def score(self, claims: Sequence[Claim]) -> list[Score]:
-        """None, with its problem, for a claim that could not be scored: its earlier place should stand."""
+        """Return the scores. A claim without a score has the value None and a problem, and should stay at its rank."""
         scores = []
         for outcome in ask(self.model, [self._ask(claim) for claim in claims], role="score"):
             if outcome.problem is not None:
-                trace.fallback("score", outcome.problem, "the candidate keeps its place")
+                trace.fallback("score", outcome.problem, "the candidate keeps its rank")
             scores.append(Score(outcome.value, problem=outcome.problem))
         return scores
 
@@ -89,21 +89,23 @@ class ModelScorer:
 
 
 CONSTANT, DOCUMENT_COSINE, NAME_COSINE, COVERAGE = -3.9, 3.8, 1.3, 2.6
-"""A logistic regression over three likenesses of a claim to its question, fitted by benchmarks/calibrate_scorer.py to
-one right candidate among five, equally over HotpotQA, 2WikiMultiHopQA and STaRK-PRIME train questions, for the embedder
-that ships."""
+"""Coefficients of a logistic regression over three similarities of a claim to its question.
+
+Fitted by benchmarks/calibrate_scorer.py to one right candidate among five, equally over HotpotQA, 2WikiMultiHopQA and
+STaRK-PRIME train questions, for the embedder that ships with Clew.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """How a claim resembles its question: in meaning, as a whole and by its name, and in words."""
+    """Similarity of a claim to its question: in meaning, of the document and of the name, and in words."""
 
     document_cosine: float
     name_cosine: float
     coverage: float
 
     def probability(self) -> float:
-        """How probable it is that the candidate answers."""
+        """Return the probability that the candidate is the answer."""
         logit = CONSTANT + DOCUMENT_COSINE * self.document_cosine
         logit += NAME_COSINE * self.name_cosine + COVERAGE * self.coverage
         return 1 / (1 + math.exp(-logit))
@@ -111,19 +113,19 @@ class Likeness:
 
 @dataclass(frozen=True)
 class FusedScorer:
-    """Scores without a model: likeness in meaning of document and name, and the share of the question's words covered.
+    """Scores without a model: by the similarity of document and name, and the share of the question's words covered.
 
-    Rare words count more; how rare a word is, the claims of the same question show.
+    Rare words have higher weights. The frequency of a word comes from the claims of the same question.
     """
 
     embedder: Embedder
 
     def score(self, claims: Sequence[Claim]) -> list[Score]:
-        """The probability of each claim by its likeness."""
+        """Return the probability of each claim by its similarity."""
         return [Score(like.probability()) for like in self.compare(claims)]
 
     def compare(self, claims: Sequence[Claim]) -> list[Likeness]:
-        """What the scores are made of; all texts are embedded as one batch."""
+        """Return the similarities behind the scores. All texts are embedded as one batch."""
         if not claims:
             return []
         questions = list(dict.fromkeys(claim.question for claim in claims))
@@ -144,7 +146,7 @@ def _text(claim: Claim) -> str:
 
 
 def _coverages(claims: Sequence[Claim], texts: Sequence[str]) -> list[float]:
-    """For each claim the weight of the question's terms that its text holds, as a share of all."""
+    """Return for each claim the weighted share of the question's terms that occur in its text."""
     held = [set(terms(text)) for text in texts]
     asked = {claim.question: frozenset(terms(claim.question)) for claim in claims}
     beside: dict[str, Counter[str]] = {question: Counter() for question in asked}

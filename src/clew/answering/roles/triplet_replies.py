@@ -1,4 +1,4 @@
-"""The reply of a parsing model, held against the schema: what does not exist there is rejected, and said."""
+"""Check the reply of a parsing model against the schema. Unknown names are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from clew.store.index.tokens import terms, words_outside
 
 MOST_TRIPLETS = 20
 RARE_PAIR = 0.02
-"""Pairs of types with a smaller share of a relation's edges are noise in the data and do not decide its direction."""
+"""Minimum share of a relation's edges for a pair of types. Rarer pairs are noise and do not decide the direction."""
 LONGEST_NAME = 300
 ORDERED = ("integer", "number", "date")
-"""The kinds of attributes of which one value can be less than another."""
+"""Types of attributes whose values have an order."""
 
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
@@ -30,7 +30,7 @@ Term = Variable | Named
 
 @dataclass(frozen=True)
 class Triplet:
-    """A required edge, or a forbidden one if `negated`. Relation None means any relation."""
+    """A required edge, or a forbidden edge if `negated`. Relation None means any relation."""
 
     head: Term
     relation: str | None
@@ -39,7 +39,7 @@ class Triplet:
 
     @property
     def variables(self) -> dict[str, Variable]:
-        """Its variables by name."""
+        """Variables of the triplet by name."""
         return {term.name: term for term in (self.head, self.tail) if isinstance(term, Variable)}
 
     @property
@@ -77,12 +77,12 @@ class _Triplets(Reply):
 
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:
-    """The query of a reply; raises ReplyError naming everything in it that the schema does not know."""
+    """Return the query of a reply. Raise ReplyError listing all names that the schema lacks."""
     return _whole(_build(read_json(text, _Triplets), question, schema))
 
 
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
-    """The part of a reply that the schema knows, with the rest as rejected pieces; raises where nothing is left."""
+    """Return the valid part of a reply and reject the remaining parts. Raise ReplyError if no part is valid."""
     parse = _build(read_json(text, _Triplets), question, schema)
     if not parse.interpretation.is_restricted and parse.interpretation.type is None:
         raise ReplyError("nothing in the reply fits the schema")
@@ -90,7 +90,7 @@ def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
 
 
 def _whole(parse: Parse) -> Parse:
-    """The parse where nothing of it was rejected."""
+    """Return the parse. Raise ReplyError if any part was rejected."""
     if parse.rejected:
         raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
     return parse
@@ -98,7 +98,7 @@ def _whole(parse: Parse) -> Parse:
 
 @dataclass
 class _Reading:
-    """Names of the schema as the model may spell them, and what was rejected so far."""
+    """Resolves the model's spelling of schema names, and collects rejected parts."""
 
     schema: Schema
     types: dict[str, str | None]
@@ -130,12 +130,12 @@ class _Reading:
         relation = _known(said.relation, self.schema.relation_names)
         if relation is None:
             self.reject(shown, f"there is no relation {said.relation!r}")
-            # An edge of unknown kind is still an edge; one that must be absent would forbid far too much.
+            # An edge of unknown relation is still an edge. A forbidden edge of any relation would exclude too much.
             return None if negated else Triplet(head, None, tail)
         return self._directed(Triplet(head, relation, tail, negated), shown)
 
     def _directed(self, triplet: Triplet, shown: str) -> Triplet | None:
-        """The triplet, turned round where only that fits the types, which the relation gives to its ends."""
+        """Add types to the ends from the relation. Reverse the triplet if only that fits the types."""
         rows = self.schema.relation_rows(triplet.relation or "")
         total = sum(row.count for row in rows)
         usual = [(row.head, row.tail) for row in rows if row.count >= RARE_PAIR * total]
@@ -151,7 +151,7 @@ class _Reading:
         return None
 
     def fitting(self, triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
-        """Those that still fit their relation after each variable was given one type."""
+        """Return the triplets that still fit their relation after each variable got one type."""
         kept = []
         for triplet in triplets:
             rows = self.schema.relation_rows(triplet.relation) if triplet.relation else ()
@@ -188,7 +188,7 @@ def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
 
 
 def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target: str) -> Pattern:
-    """Return what required triplets tie to the target. The rest of a forbidden triplet belongs to what is forbidden."""
+    """Return the target's pattern of connected required triplets. A negation contains its other variables."""
     required = [one for one in triplets if not one.negated]
     tied = _tied({target}, required)
     variables = [variable for one in required for variable in one.variables.values() if variable.name in tied]
@@ -205,7 +205,7 @@ def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target:
 
 
 def _tied(names: AbstractSet[str], triplets: Sequence[Triplet]) -> set[str]:
-    """Return the variables that triplets tie to some."""
+    """Return the variables that the triplets connect to the given variables, and these themselves."""
     tied = set(names)
     while more := {name for one in triplets if tied & one.variables.keys() for name in one.variables} - tied:
         tied |= more
@@ -219,7 +219,7 @@ def _owner(condition: Formula) -> str:
 
 
 def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
-    """The variable named as the answer, or the only one there is."""
+    """Return the variable given as the answer, or the only variable."""
     name = answer.strip().lstrip("? ") or "x"
     terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
     variables = {term.name: term for term in terms_ if isinstance(term, Variable)}
@@ -255,7 +255,7 @@ def _conditions(
 
 
 def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, schema: Schema) -> tuple[str, ...]:
-    """The words of a question that no name, relation or type of the query accounts for."""
+    """Return the words of a question that no name, relation or type of the query explains."""
     explained: set[str] = set(terms(target.type or ""))
     for triplet in triplets:
         for term in (triplet.head, triplet.tail):
@@ -267,7 +267,7 @@ def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, sc
 
 
 def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
-    """The different triplets, each variable with the first type that any of them gives it."""
+    """Return the distinct triplets. Each variable gets the first type that any of them gives it."""
     types: dict[str, str] = {}
     for triplet in triplets:
         for term in (triplet.head, triplet.tail):
@@ -282,7 +282,7 @@ def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
 
 
 def _typed(term: Term, kinds: set[str]) -> Term:
-    """The term with its type where the relation leaves only one."""
+    """Return the term, typed if the relation allows only one type."""
     if term.type is not None or len(kinds) != 1:
         return term
     kind = next(iter(kinds))
@@ -290,7 +290,7 @@ def _typed(term: Term, kinds: set[str]) -> Term:
 
 
 def _known(said: str, names: Sequence[str]) -> str | None:
-    """The name of the schema that was meant: as it is, or up to case, spaces and hyphens."""
+    """Return the schema name that matches exactly, or ignoring case, spaces and punctuation."""
     if said in names:
         return said
     plain = _plain(said)

@@ -1,4 +1,4 @@
-"""Questions that a model words: for each relation and attribute of a base, and anew within a conversation."""
+"""Let a model write questions: for each relation and attribute of a base, or complete questions in a conversation."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "wordings")
 QUESTIONS = 5
-"""For each that people can ask for."""
+"""Number of questions per target."""
 TOGETHER = 10
-"""How many of them a model is asked about at once."""
+"""Number of targets per request."""
 LONGEST = 300
-"""Characters of a question."""
+"""Maximum length of a question, in characters."""
 TOKENS = 160
-"""Of a reply, for each that was asked about."""
+"""Maximum tokens of a reply per target."""
 NAME, VALUE = "[]", "#"
-"""What stands in a question for a name and for a value."""
+"""Placeholders for a name and for a value in a question."""
 Way = Literal["reached", "value", "most", "compared", "true"]
-"""How something is asked for: as what a name leads to, as a value, by comparing, as what holds."""
+"""Form of the question: the node that a name leads to, a value, the largest value, a comparison, a condition."""
 MARK: dict[Way, str] = {"reached": NAME, "value": NAME, "compared": VALUE}
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Something that people can ask a base for: what it is about, how it is asked for, and both in words."""
+    """A target of questions: its subject, the form of the question, and both as text."""
 
     about: str
     way: Way
@@ -56,7 +56,10 @@ SCHEMA = object_schema(
 def word(
     model: LanguageModel, types: str, wanted: Sequence[Wanted], progress: Callable[[int, int], None]
 ) -> list[tuple[Wanted, tuple[str, ...]]]:
-    """Questions for each; none for those whose reply cannot be used, which the trace says; no reply at all raises."""
+    """Return questions per target. Raise ModelError if no reply is usable.
+
+    If only some replies are unusable, record a fallback. Their targets get no questions.
+    """
     parts = [wanted[start : start + TOGETHER] for start in range(0, len(wanted), TOGETHER)]
     outcomes = ask(model, [_ask(types, part) for part in parts], role="wordings")
     if outcomes and all(outcome.value is None for outcome in outcomes):
@@ -72,7 +75,7 @@ def word(
 
 
 def usable(way: Way, questions: Sequence[str]) -> tuple[str, ...]:
-    """The questions that have the name or the value where it belongs, each once."""
+    """Return the distinct questions that contain the required placeholder exactly once."""
     mark = MARK.get(way)
     told = (" ".join(question.split()) for question in questions)
     return tuple(dict.fromkeys(one for one in told if 0 < len(one) <= LONGEST and (not mark or one.count(mark) == 1)))
@@ -91,13 +94,13 @@ def _ask(types: str, part: Sequence[Wanted]) -> Ask[dict[int, list[str]]]:
 REWRITE = Prompt.load("clew.answering.roles.prompts", "rewrite")
 LONGEST_QUESTION = 1000
 LONGEST_ANSWER = 300
-"""Characters of an earlier answer that are shown."""
+"""Maximum characters of an earlier answer in the prompt."""
 REWRITTEN = object_schema({"question": {"type": "string"}})
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question and what was answered."""
+    """A question and its answer."""
 
     question: str
     answer: str
@@ -108,7 +111,7 @@ class _Rewritten(Reply):
 
 
 def rewrite(model: LanguageModel, history: Sequence[Exchange], question: str) -> str | None:
-    """The whole question; None where the model's reply cannot be used, which the trace says."""
+    """Return the complete question. Return None and record a fallback if the reply cannot be used."""
     shown = "\n".join(
         f"Question: {one.question}\nAnswer: {' '.join(one.answer.split())[:LONGEST_ANSWER]}" for one in history
     )
@@ -122,5 +125,5 @@ def rewrite(model: LanguageModel, history: Sequence[Exchange], question: str) ->
         role="rewrite",
     )
     if outcome.value is None:
-        trace.fallback("rewrite", outcome.problem or "no reply", "asked as it stands")
+        trace.fallback("rewrite", outcome.problem or "no reply", "asked unchanged")
     return outcome.value

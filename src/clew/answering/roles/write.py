@@ -1,4 +1,4 @@
-"""Writing what to look for next, and answers to choose from: by a model, or the uncovered part of the question."""
+"""Write search texts and candidate answers with a model, or use the uncovered part of the question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEXT = Prompt.load("clew.answering.roles.prompts", "next_evidence")
 ANSWERS = Prompt.load("clew.answering.roles.prompts", "answers")
 BRIEFLY = Prompt.load("clew.answering.roles.prompts", "answer_briefly")
 LONGEST_EVIDENCE = 1000
-"""Characters of a written evidence that are kept."""
+"""Maximum length of a search text, in characters."""
 LONGEST_ANSWER = 200
 
 
@@ -40,7 +40,7 @@ ANSWERS_SCHEMA = object_schema({"answers": {"type": "array", "items": {"type": "
 
 
 def read_next(completion: Completion) -> tuple[str, ...]:
-    """The evidence to look for; none where the model says that there is enough."""
+    """Return the evidence to search for. Empty if the model reports that there is enough."""
     reply = read_json(completion.text, _Next)
     text = " ".join(reply.next.split())[:LONGEST_EVIDENCE]
     if not text and not reply.enough:
@@ -49,7 +49,7 @@ def read_next(completion: Completion) -> tuple[str, ...]:
 
 
 def asking_for_evidence(draft: Draft, room: int) -> Ask[tuple[str, ...]]:
-    """Asks for the evidence that a draft lacks; what is known gets so many tokens."""
+    """Create a request for the evidence that a draft lacks. `room` limits the known evidence, in tokens."""
     shown = draft.evidence
     if sum(map(count_tokens, shown)) > room:
         shown = tuple(cut_to_question(text, draft.question, room // len(shown)) for text in shown)
@@ -58,12 +58,12 @@ def asking_for_evidence(draft: Draft, room: int) -> Ask[tuple[str, ...]]:
 
 
 def next_reply(text: str) -> str:
-    """What a model should reply: the evidence to look for or, with none, that there is enough."""
+    """Return the expected reply of a model: the evidence to search for, or for an empty text that there is enough."""
     return json.dumps({"enough": not text, "next": text}, ensure_ascii=False)
 
 
 def read_answers(completion: Completion, count: int) -> tuple[str, ...]:
-    """Different answers in order, at most `count`."""
+    """Return at most `count` different answers in order."""
     words = (" ".join(str(answer).split()) for answer in read_json(completion.text, _Answers).answers)
     found = different([word for word in words if 0 < len(word) <= LONGEST_ANSWER], count)
     if not found:
@@ -72,7 +72,7 @@ def read_answers(completion: Completion, count: int) -> tuple[str, ...]:
 
 
 def read_brief(completion: Completion) -> tuple[str, ...]:
-    """Every reply as an answer: its first line, without quotes and a full stop at the end."""
+    """Return each reply as an answer: its first line, without quotes and the final full stop."""
     lines = (text.strip().split("\n")[0] for text in (completion.text, *completion.others))
     answers = tuple(" ".join(line.strip(" \"'“”.").split()) for line in lines)
     kept = tuple(answer for answer in answers if 0 < len(answer) <= LONGEST_ANSWER)
@@ -82,7 +82,7 @@ def read_brief(completion: Completion) -> tuple[str, ...]:
 
 
 def different(answers: Sequence[str], count: int, *, by_frequency: bool = False) -> tuple[str, ...]:
-    """Answers once each in their order, or those that were given most often first; at most `count`."""
+    """Return at most `count` different answers, in their order or by frequency."""
     times = Counter(answer.casefold() for answer in answers)
     first = {answer.casefold(): answer for answer in reversed(answers)}
     ordered = list(dict.fromkeys(answer.casefold() for answer in answers))
@@ -93,22 +93,21 @@ def different(answers: Sequence[str], count: int, *, by_frequency: bool = False)
 
 @dataclass(frozen=True)
 class UncoveredPart:
-    """Writes without a model: the question's words that the evidence does not hold, and the names it brings in.
+    """Writes without a model: the question's words missing from the evidence, and new names from the evidence.
 
-    The next passage is about somebody or something the last one named: with these names, 71 % of next passages are
-    found first, against 21 % by the question alone (120 bridge questions of HotpotQA and 2Wiki).
-    Candidate answers cannot be had this way.
+    The next passage is about a name in the last passage. With these names, 71 % of next passages are found first,
+    against 21 % with only the question (120 bridge questions of HotpotQA and 2Wiki). Candidate answers need a model.
     """
 
     names: int = 6
-    """So many names of the last evidence that the question does not hold."""
+    """Maximum number of names to take from the last evidence that are not in the question."""
 
     def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
-        """The uncovered words in the order of the question, then the names; nothing where no word is uncovered."""
+        """Return the uncovered words in the order of the question, then the names. Empty if all words are covered."""
         return [self._uncovered(draft) for draft in drafts]
 
-    def answers(self, questions: Sequence[str], count: int) -> list[Written]:  # noqa: ARG002 - the protocol's
-        """None."""
+    def answers(self, questions: Sequence[str], count: int) -> list[Written]:  # noqa: ARG002 - required by the protocol
+        """Return no answers. They need a model."""
         return [Written((), "candidate answers need a language model")] * len(questions)
 
     def _uncovered(self, draft: Draft) -> Written:
@@ -124,31 +123,31 @@ class UncoveredPart:
 
 
 Generation = Literal["list", "samples", "beams"]
-"""Many answers: listed in one reply, each sampled by itself, or the most likely ones by diverse beam search."""
+"""Way to generate many answers: listed in one reply, sampled separately, or by diverse beam search."""
 TEMPERATURE = 0.8
 LONGEST_BRIEFLY = 24
-"""Tokens of an answer that is generated by itself."""
+"""Maximum tokens of an answer that is generated separately."""
 PENALTY = 0.1
 BEAMS_IN_A_GROUP = 10
-"""As in the paper: 200 beams in 20 groups, penalty 0.1 (Salnikov et al. 2025)."""
+"""Values of the paper: 200 beams in 20 groups, penalty 0.1 (Salnikov et al. 2025)."""
 
 
 @dataclass(frozen=True)
 class ModelWriter:
-    """Asks a model; where it fails, the uncovered part of the question stands in."""
+    """Asks a model. If it fails, uses the uncovered part of the question."""
 
     model: LanguageModel
     generation: Generation = "list"
 
     def __post_init__(self) -> None:
-        """Refuse beams where the model has none."""
+        """Reject beams if the model does not support them."""
         if self.generation == "beams" and not self.model.capabilities.beams:
             raise InputError(
                 f"{self.model.name} cannot search by beams: use a model in this process (hf:FOLDER), or samples"
             )
 
     def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
-        """One sentence to search with for each draft."""
+        """Return one sentence to search with for each draft."""
         asks = [asking_for_evidence(draft, self.model.context_tokens // 2) for draft in drafts]
         written = []
         for draft, outcome in zip(drafts, ask(self.model, asks, role="write"), strict=True):
@@ -161,7 +160,7 @@ class ModelWriter:
         return written
 
     def answers(self, questions: Sequence[str], count: int) -> list[Written]:
-        """Different answers, the likeliest first; fewer than `count` where the model knows no more."""
+        """Return different answers, likeliest first. There may be fewer than `count`."""
         asks = [self._ask_answers(question, count) for question in questions]
         outcomes = ask(self.model, asks, role="write")
         if self.generation == "samples":
@@ -190,7 +189,7 @@ class ModelWriter:
     def _further_samples(
         self, questions: Sequence[str], outcomes: Sequence[Outcome[tuple[str, ...]]], count: int
     ) -> list[Outcome[tuple[str, ...]]]:
-        """Servers that ignore `n` give one reply: the others are asked for one by one."""
+        """Request the remaining samples one by one from servers that ignore `n`."""
         alone = [place for place, one in enumerate(outcomes) if one.value is not None and len(one.value) == 1 < count]
         asks = [
             replace(self._ask_answers(questions[place], 1, seed), n=1) for place in alone for seed in range(1, count)

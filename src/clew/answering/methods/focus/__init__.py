@@ -1,1 +1,1 @@
-"""4StepFocus and its successors: triplets focus the search, documents rank."""
+"""4StepFocus and its successors: triplets filter the candidates, documents rank them."""

@@ -1,4 +1,4 @@
-"""What the focus methods hand over with their answers: the query, how its names were linked, and what was executed."""
+"""Details that the focus methods add to their answers: the query, the nodes of its names, and the executed query."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clew.store.index.protocol import Link
 
 
 def to_json(execution: Execution, kb: KnowledgeBase) -> dict[str, Any]:
-    """Return the query as it was understood, the nodes of its names, and what was relaxed."""
+    """Return the interpreted query, the nodes of its names, and the relaxed requirements."""
     asked = execution.asked
     query = asked.query
     order = query.order[0] if query.order else None
@@ -84,14 +84,14 @@ def _links(kb: KnowledgeBase, links: Sequence[Link]) -> list[Mapping[str, Any]]:
 
 
 def explained_share(question: str, asked: Interpretation, weight: Callable[[str], float]) -> float:
-    """Return the part of what a question says that its query accounts for."""
+    """Return the weighted share of a question that its query explains."""
     whole = weight(question)
     left = sum(weight(piece) for piece in asked.unexplained)
     return max(0.0, 1 - left / whole) if whole else 1.0
 
 
 def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) -> list[Found]:
-    """Order candidates of both lists by their documents. Those that satisfy the query lead by the share it explains."""
+    """Merge both lists by document score. Candidates that satisfy the query get `share` as a bonus."""
     near = {one.node: one for one in strand}
     for one in filtered:
         nearness = near[one.node].nearness if one.node in near else 0.0
@@ -102,22 +102,22 @@ def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) ->
 def with_query(
     answer: Answer, kb: KnowledgeBase, execution: Execution, *, by_text: bool = False, is_exact: bool = True
 ) -> Answer:
-    """Return the answer with the query that it rests on. With `by_text`, nothing was required of the answers.
+    """Add the query to an answer. With `by_text`, the query had no requirements on the answers.
 
-    No query says which nodes the paper's fixpoint leaves on a cycle of requirements: it is not exact.
+    With `is_exact=False`, omit the formal query: no query describes the paper's fixpoint on a cycle of requirements.
     """
     written = certificate(execution.executed, kb)
     if by_text:
         written = _in_words_only(written, "by what is written about them") | {"form": "text"}
     elif not is_exact:
-        written = _in_words_only(written, "each requirement looked at by itself")
+        written = _in_words_only(written, "with each requirement checked separately")
     return replace(
         answer, query={**to_json(execution, kb), **written}, notes=(*answer.notes, *_other_types(kb, execution))
     )
 
 
 def _other_types(kb: KnowledgeBase, execution: Execution) -> Iterator[str]:
-    """Name the constants that stand for nodes of another type than the query says."""
+    """Yield a note for each name whose node has another type than the query states."""
     told = partial(kind_in_words, kb.schema)
     for constant, grounding in execution.groundings.items():
         kinds = {ref.type for ref in kb.refs([link.node for link in grounding.links[:1]])} - {constant.type}
@@ -126,5 +126,5 @@ def _other_types(kb: KnowledgeBase, execution: Execution) -> Iterator[str]:
 
 
 def _in_words_only(written: dict[str, str], how: str) -> dict[str, str]:
-    """Return a certificate without the formal queries, which would say something else."""
+    """Return a certificate without the formal queries, which would have another meaning."""
     return {"form": written["form"], "kind": written["kind"], "text": f"{written['text']}, {how}"}

@@ -1,8 +1,8 @@
-"""Interpretations of a question carried out: everything that satisfies one, and what comes near it.
+"""Execute interpretations of a question: find all nodes that satisfy the query, and close matches.
 
-What satisfies a query is one set. If the base has a hierarchy, a name stands for what lies below it as well: who asks
-for the diseases with an abnormal thumb means those with a short thumb, too. Near are, in this order, what the query
-finds with names that are like the given ones, and what it finds with a requirement relaxed.
+If the base has a hierarchy, a name also includes the nodes below it. For example, diseases with an abnormal thumb
+include diseases with a short thumb. Close matches come from similar names if the query finds nodes, otherwise from
+relaxed requirements.
 """
 
 from __future__ import annotations
@@ -43,48 +43,48 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 
 SIZES = (2, 3, 5, 8, 12)
-"""How many nodes a name stands for, step by step (Fibonacci-like, as in FocusedRetriever)."""
+"""Numbers of nodes per name, step by step (Fibonacci-like, as in FocusedRetriever)."""
 RELAXED_TOGETHER = 2
-"""Maximum number of edges that are relaxed together."""
+"""Maximum number of edges to relax together."""
 MOST_VALUES = 5
-"""Maximum number of different values that are put forward as one."""
+"""Maximum number of different values joined into one answer."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """An interpretation carried out to its end."""
+    """An executed interpretation."""
 
     asked: Interpretation
     executed: Interpretation
-    """The interpretation with nodes for names, hierarchies followed, and without what the question names."""
+    """The interpretation with linked names and hierarchies, and without the nodes that the question names."""
     groundings: Groundings
     nodes: NodeSet
-    """Everything that it finds."""
+    """All nodes found."""
     direct: NodeSet
-    """What it finds without what lies below names in a hierarchy."""
+    """Nodes found without following hierarchies below the names."""
     in_order: tuple[int, ...] = ()
-    """The nodes in the order that is asked for, if one is."""
+    """The nodes in the requested order, if there is one."""
     value: Value | None = None
     table: Result | None = None
-    """Numbers for each node or value, if those are asked for."""
+    """Numbers for each node or value, if requested."""
     how: str = ""
-    """What was relaxed."""
+    """The relaxed requirement."""
 
     @property
     def is_answer(self) -> bool:
-        """Whether it found what was asked for: a number is one even if it is zero."""
+        """Whether there is an answer. A number is an answer even if it is zero."""
         if self.asked.asks in ("nodes", "each"):
             return len(self.nodes) > 0
         return self.asked.asks in ("number", "truth") or self.value is not None
 
     def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
-        """Return paths that back a node, the values that were asked for, and what was checked to be absent."""
+        """Return paths to a node, the requested values, and the edges that were checked to be absent."""
         (ref,) = kb.refs([node])
         paths = witnesses(kb, replace(self.executed.query, order=(), first=None, ties=False), [ref])
         return (*paths, *self._values(kb, node), *self._absences(ref.name))
 
     def _values(self, kb: KnowledgeBase, node: int) -> Iterator[Judgement]:
-        """Yield the attributes of a node that the question asks for, compares or sets a condition on."""
+        """Yield the attributes of a node that the question requests, compares or restricts."""
         query, variable = self.asked.query, self.asked.variable
         names = [] if self.asked.attribute is None else [self.asked.attribute]
         compared = [key.expression for key in query.order]
@@ -110,9 +110,9 @@ class Execution:
 
 
 def execute(kb: KnowledgeBase, names: Names, asked: Interpretation, *, kinds: bool = True) -> Execution:
-    """Find what an interpretation asks for: nodes, the best of them, their number, whether there are any, a value.
+    """Find the nodes, their order, their number, their existence or a value, as the interpretation requests.
 
-    With `kinds`, names stand for what lies below them in a hierarchy, too.
+    With `kinds`, names also include the nodes below them in a hierarchy.
     """
     return carry_out(kb, asked, ground(constants(asked.query), names), kinds=kinds)
 
@@ -145,7 +145,7 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
 
 
 def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) -> NodeSet:
-    """Return what a question names, which is not its answer unless it asks about that or there is no other."""
+    """Return the nodes named in a question. They are not answers, unless it asks about them or no node would remain."""
     if names_of_answers(asked):
         return EMPTY
     left = nodes
@@ -156,7 +156,7 @@ def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) 
 
 
 def names_of_answers(asked: Interpretation) -> tuple[Named, ...]:
-    """Return the names of which an answer must be one: of what is described, compared or asked about."""
+    """Return the names of nodes that may be the answer: described, compared or asked about."""
     found: list[Named] = []
     for formula in asked.query.pattern.where:
         parts = formula.parts if isinstance(formula, Either) else (formula,)
@@ -210,11 +210,11 @@ def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) 
 
 
 def near(kb: KnowledgeBase, execution: Execution, enough: int, *, kinds: bool = True) -> Iterator[Execution]:
-    """Yield what comes near a query, nearest first, until there is enough of it: each time what is not there yet."""
+    """Yield close matches of a query, closest first, until there are enough. Each execution contains only new nodes."""
     known, found = execution.nodes, 0
     for one in _looser(kb, execution, kinds):
         if not one.executed.query.pattern.edges and not one.executed.query.pattern.where:
-            return  # nothing is required of the answers: their documents alone decide
+            return  # without requirements only the documents decide
         fresh = one.nodes - known
         if len(fresh):
             known, found = known | fresh, found + len(fresh)
@@ -239,9 +239,9 @@ def _looser(kb: KnowledgeBase, execution: Execution, kinds: bool) -> Iterator[Ex
 
 
 def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, kinds: bool) -> Iterator[Execution]:
-    """Yield what is found with the fewest edges relaxed, and among these choices the one with the fewest answers.
+    """Relax as few edges as possible. Yield the variant with the fewest answers.
 
-    What is forbidden stays forbidden: anything else would turn the question round.
+    Forbidden edges stay forbidden, because relaxing them would invert the question.
     """
     pattern = asked.query.pattern
     for step in ("any relation will do", "left out"):
@@ -266,7 +266,7 @@ def _loosened(pattern: Pattern, chosen: Sequence[Edge]) -> Pattern:
 
 
 def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern:
-    """Return the pattern without some edges, and without what only they tied to a variable."""
+    """Return the pattern without some edges, and without the parts that only they connected to the variable."""
     edges = [edge for edge in pattern.edges if edge not in chosen]
     tied = {variable}
     while more := {name for edge in edges if tied & {*edge.variables} for name in edge.variables} - tied:
@@ -292,9 +292,9 @@ def _names(formula: Formula) -> set[str]:
 def first_found(
     kb: KnowledgeBase, names: Names, interpretations: Sequence[Interpretation], *, kinds: bool = True
 ) -> Execution:
-    """Return the first interpretation of a question that has an answer, or else the first of all.
+    """Return the first execution with an answer, or else the first execution.
 
-    What others find says nothing about how many or whether: a number is an answer if it is zero, too.
+    Numbers and truth values always count as answers, even zero and false.
     """
     executions: list[Execution] = []
     for one in interpretations:

@@ -1,15 +1,17 @@
 """Focus+: 4StepFocus with the ideas of its successors (Boer, Koch, Kramer: FocusedRetriever; AF-Retriever, 2025).
 
-1  triplets: the target's type first, then triplets, conditions, counts and what must be absent
-2  substitution: everything that satisfies the query, with what lies below its names in a hierarchy
-3  rank it by the documents, what satisfies the query directly first; beside it, what is near: by names alike, with a
-   requirement relaxed, and a strand of candidates by words and meaning alone
-4  merge: all that satisfies the query, then what is near; where texts decide, the first α and the strand, reranked
+1  triplets: the target's type first, then triplets, conditions, counts and absent edges
+2  substitution: all nodes that satisfy the query, including nodes below its names in a hierarchy
+3  rank them by the documents, direct matches first. Add close matches (similar names, relaxed requirements) and
+   candidates by words and meaning
+4  merge: all matches, then close matches. If texts decide, the first α and the text candidates, reranked
 
-Works with a model as parser and reranker, and without one. Deviations: since a substitution takes milliseconds, large
-sides are expanded too, and cyclic queries are solved exactly; documents are ranked by words and meaning, not by
-meaning alone; where the triplets explain little of the question, they add to a candidate's score instead of coming
-first, and where they say all that is asked, α is k (docs/adr/0003-text-against-triplets.md).
+Works with a model as parser and reranker, and without a model. Deviations from the papers:
+
+- A substitution takes milliseconds, so large sides are also expanded. Cyclic queries are solved exactly.
+- Documents are ranked by words and meaning, not only by meaning.
+- If the triplets explain little of the question, they add to a candidate's score instead of coming first.
+- If they explain the whole question, α is k (docs/adr/0003-text-against-triplets.md).
 """
 
 from __future__ import annotations
@@ -37,41 +39,41 @@ from clew.store.index.tokens import terms
 from clew.store.open_base import OpenBase
 
 DESCRIBED = 3
-"""So many nodes of one name are described."""
+"""Maximum number of same-named nodes to describe."""
 MATCHES = "satisfies the query"
 
 
 @dataclass(frozen=True)
 class FocusPlus(Method):
-    """Triplets with negation, counts, conditions and hierarchies filter in tiers; documents rank and fill up."""
+    """Triplets with negation, counts, conditions and hierarchies filter in tiers. Documents rank and fill up."""
 
     name = "focus_plus"
     k: int = 20
     alpha: int = 13
     shown: int = 50
-    """So many of the nodes that satisfy the query are listed with their evidence, the others without."""
+    """Maximum number of matching nodes listed with their evidence. Further nodes are listed without evidence."""
     kinds: bool = True
-    """Whether a name stands for what lies below it in a hierarchy, too."""
+    """Whether a name also includes the nodes below it in a hierarchy."""
     depth: int = 100
     words: float = 2.0
-    """How much words count against meaning inside tiers and strand."""
+    """Weight of words relative to meaning in the ranking."""
     doubt: float = 0.45
-    """A loose reading less certain than this only adds to what the question's words and meaning find."""
+    """Minimum certainty of a loose reading. Below it, the query only adds to the scores of the text candidates."""
     sure: float = 0.2
-    """What a reading less certain than this finds is shown as near, not put forward as the answer."""
+    """Minimum certainty of an answer. Below it, results are shown as close matches."""
     other_types: float = 0.7
-    """What words and meaning count in the strand where a candidate is not of the type that was asked for."""
+    """Factor for the scores of text candidates of another type than requested."""
     parser: ParserName = "auto"
-    """By default the learned reader; where that is not certain, a model that is not small reads it as well."""
+    """By default the learned reader. If it is not certain, a model that is not small also reads the question."""
     reranker: RerankerName = "auto"
-    """By default a model that is not small orders what only texts can tell."""
+    """By default a model that is not small reranks results that depend on texts."""
     write: bool = True
     """Whether a model that is not small writes the answer from its evidence."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Everything that the query finds with its evidence, then what is near, and the answer in words."""
-        if self._reads_twice(tools):
-            from clew.answering.methods.focus.with_model import answer_twice  # where there is a model
+        """Return all matches with their evidence, then close matches, and the answer as text."""
+        if self.parser == "auto" and tools.parser is None and can_write(tools):
+            from clew.answering.methods.focus.with_model import answer_twice  # needs a model
 
             return answer_twice(self, question, tools)
         with trace.span("1 triplets") as span:
@@ -86,7 +88,7 @@ class FocusPlus(Method):
         return self.written(self.ranked(question, parse, tools), tools)
 
     def written(self, answer: Answer, tools: OpenBase) -> Answer:
-        """The answer in the words of a model, where there is one that writes."""
+        """Add an answer text written by a model, if there is a model that writes well."""
         is_told = answer.value is not None or answer.text is not None or bool(answer.rows)
         if not self.write or is_told or not answer.found or not answer.query or not can_write(tools):
             return answer
@@ -95,11 +97,8 @@ class FocusPlus(Method):
         with trace.span("5 write"):
             return written(answer, tools)
 
-    def _reads_twice(self, tools: OpenBase) -> bool:
-        return self.parser == "auto" and tools.parser is None and can_write(tools)
-
     def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
-        """Everything that the query finds, in an order; or what is near by the texts where they have to decide."""
+        """Rank all matches of the query, or the text candidates if texts decide."""
         kb, asked = tools.kb, parse.interpretation
         parse = replace(parse, is_loose=parse.is_loose and reader_of(tools).is_written_about(asked.type))
         is_doubtful = parse.certainty is not None and parse.certainty < self.sure
@@ -111,7 +110,7 @@ class FocusPlus(Method):
             span.note(nodes=len(execution.nodes), direct=len(execution.direct), value=execution.value)
         certainty = parse.certainty
         if execution.asked is not asked and certainty is not None:
-            certainty = min(certainty, execution.asked.score)  # that of the first one is not that of another
+            certainty = min(certainty, execution.asked.score)  # the first interpretation was more certain
         share = explained_share(question, execution.asked, tools.lexical.weight if kb.described else count_terms)
         sure = share if certainty is None else certainty if parse.is_loose else 1.0
         by_text = self._is_by_text(execution, parse, sure)
@@ -152,21 +151,21 @@ class FocusPlus(Method):
             answer = replace(answer, text=" ".join(about))
         told: dict[str, object] = {"direct": len(execution.direct)}
         if asks_more(execution.asked) and reader_of(tools).is_written_about(asked.type):
-            told["unconfirmed"] = list(execution.asked.unexplained)  # texts may say it, but nobody has read them
+            told["unconfirmed"] = list(execution.asked.unexplained)  # texts may confirm it, but they were not read
         answer = replace(answer, query={**answer.query, **told})
         if execution.table is not None:
             answer = with_table(answer, execution.table)
         return replace(answer, value=execution.value, answer_count=len(found))
 
     def _is_by_text(self, execution: Execution, parse: Parse, sure: float) -> bool:
-        """Whether texts decide: nothing else is required, or the query says too little of what is asked."""
+        """Check whether texts decide: there is no other requirement, or the query explains too little."""
         asked, certainty = execution.asked, parse.certainty
         if not asked.is_restricted and asked.asks == "nodes":
             return parse.is_loose or bool(asked.unexplained) or certainty is None or certainty < self.doubt
         return sure < self.doubt or (certainty is None and asks_more(asked))
 
     def _matches(self, question: str, execution: Execution, tools: OpenBase) -> list[Found]:
-        """All that satisfies a query; what does so directly first, unless the texts have to decide among all."""
+        """Return all matches of a query. Direct matches come first, unless texts decide."""
         if not execution.is_answer:
             return []
         asked, direct, below = execution.asked, execution.direct, execution.nodes - execution.direct
@@ -193,17 +192,17 @@ class FocusPlus(Method):
         return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
     def _rank(self, question: str, one: Execution, tools: OpenBase) -> list[Found]:
-        """By the words that the query does not account for, or by the whole question if all are accounted for."""
+        """Rank by the words that the query does not explain, or by the whole question if it explains all."""
         text = " ".join(one.asked.unexplained) or question
         return [Found(node, score, one, one.how, 1.0) for node, score in self._order(text, one.nodes, tools).items()]
 
     def _order(self, text: str, nodes: NodeSet, tools: OpenBase) -> dict[int, float]:
-        """All of these nodes with how near their documents are to a text, the nearest first."""
+        """Return all given nodes with the similarity of their documents to a text, in descending order."""
         ranked = dict(self._fused([index.search(text, self.depth, among=nodes) for index in _indexes(tools)]))
         return ranked | {node: 0.0 for node in nodes if node not in ranked}
 
     def _strand(self, question: str, kind: str | None, tools: OpenBase) -> list[Found]:
-        """Candidates by words and meaning, preferably of the target's type."""
+        """Find candidates by words and meaning, preferably of the target's type."""
         own, every = nodes_of_type(tools.kb, kind), answer_nodes(tools.kb)
         rankings = [index.search(question, self.depth, among=own) for index in _indexes(tools)]
         if kind is not None and self.other_types > 0:
@@ -212,12 +211,12 @@ class FocusPlus(Method):
         return [Found(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
 
     def _fused(self, rankings: Sequence[Ranking]) -> Ranking:
-        """Scores between 0 and 1."""
+        """Fuse rankings to scores between 0 and 1."""
         weights = (self.words / (self.words + 1), 1 / (self.words + 1))
         return min_max_sum(rankings, weights=weights[: len(rankings)])
 
     def _merge(self, filtered: list[Found], strand: list[Found], first: int) -> list[list[Found]]:
-        """The first of what satisfies the query or nearly does; then the strand and the rest, up to k."""
+        """Return the first matches and close matches, then text candidates and the remaining matches, up to k."""
         head = filtered[:first]
         known = {one.node for one in head}
         rest = {one.node: one for one in (*strand, *filtered[first:]) if one.node not in known}
@@ -225,12 +224,12 @@ class FocusPlus(Method):
 
 
 def asks_more(asked: Interpretation) -> bool:
-    """Whether a question has a textual requirement too; a lone word left over is but a way of saying the rest."""
+    """Check for a textual requirement: an unexplained part with at least two terms. A single word is just phrasing."""
     return any(len(terms(piece)) > 1 for piece in asked.unexplained)
 
 
 def _indexes(tools: OpenBase) -> tuple[Index, ...]:
-    """By words and by meaning; where nodes are but names, by words alone; at a large endpoint by neither."""
+    """Return the indexes by words and by meaning. Only words if nodes have no texts. None at a large endpoint."""
     known = tools.kb.described
     if known is None:
         return ()
@@ -238,5 +237,5 @@ def _indexes(tools: OpenBase) -> tuple[Index, ...]:
 
 
 def count_terms(text: str) -> float:
-    """How much a text tells where it is not known how rare its words are."""
+    """Return the number of terms as the weight of a text, if term frequencies are unknown."""
     return len(terms(text))

@@ -1,14 +1,16 @@
-"""4StepFocus (Boer, Koch, Kramer: Harnessing the Power of Semi-Structured Knowledge and LLMs with Triplet-Based
-Prefiltering for Question Answering, 2024).
+"""4StepFocus (Boer, Koch, Kramer 2024): filter candidates by triplets, then rank them by their documents.
+
+The paper is "Harnessing the Power of Semi-Structured Knowledge and LLMs with Triplet-Based Prefiltering for Question
+Answering".
 
 1  triplets: parse the question into triplets of constants and variables, one of them the target
 2  substitution: ground the constants and narrow the variables' domains to a fixpoint
-3  vector search: rank the filtered candidates by their documents, then top up with the best unfiltered ones
-4  rerank the k best by a model; filtered candidates stay above the others
+3  vector search: rank the filtered candidates by their documents, then fill up with the best unfiltered candidates
+4  rerank the k best with a model. Filtered candidates stay above the other candidates
 
-With the paper's settings edge types and directions are ignored. Deviations: types are enforced, an alias of several
-nodes stands for all of them, and a constant without a match stands for the nearest node by meaning
-(`unmatched=drop` leaves its triplets out, as the paper does).
+With the paper's settings, edge types and directions are ignored. Deviations: types are enforced. An alias of several
+nodes refers to all of them. A constant without a match refers to the nearest node by meaning (`unmatched=drop` omits
+its triplets, as the paper does).
 """
 
 from __future__ import annotations
@@ -41,17 +43,17 @@ class FourStepFocus(Method):
     direction: DirectionRule = "any"
     unmatched: Unmatched = "vector"
     parser: ParserName | None = None
-    """By default the model, and the learned reader where there is none."""
+    """By default the model, or the learned reader if there is no model."""
     reranker: RerankerName = "auto"
     shown: int = 50
-    """So many of the nodes that satisfy the query are listed with their evidence, the others without."""
+    """Maximum number of matching nodes listed with their evidence. Further nodes are listed without evidence."""
     with_relations: bool = False
-    """Whether the documents of step 3 hold relations."""
+    """Whether the documents of step 3 include relations."""
     pronouns: bool = True
-    """Whether a pronoun is read as the name it stands for, where an earlier sentence says it."""
+    """Whether to replace a pronoun by a name from an earlier sentence."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked candidates, those that satisfy the triplets first."""
+        """Return ranked candidates. Candidates that satisfy the triplets come first."""
         parser = parser_for(tools, self.parser or ("reader" if tools.model is None else "model"))
         reranker = reranker_for(tools, self.reranker)
         with trace.span("1 triplets") as span:
@@ -75,7 +77,7 @@ class FourStepFocus(Method):
     def _rank(
         self, question: str, found: Execution, nodes: NodeSet | None, tools: OpenBase
     ) -> tuple[list[Found], list[Found]]:
-        """Return the filtered candidates, and the best others to fill up with."""
+        """Return the filtered candidates, and the best other candidates to fill up with."""
         satisfying = nodes_of_type(tools.kb, found.asked.type) if nodes is None else nodes
         if satisfying is not None and not len(satisfying):
             nothing = f"nothing satisfies {found.asked.query}"
@@ -90,7 +92,7 @@ class FourStepFocus(Method):
         return filtered, additional[:missing]
 
     def _substitute(self, asked: Interpretation, tools: OpenBase) -> tuple[Execution, NodeSet | None]:
-        """Return what was executed, and the nodes that satisfy it, or None if nothing is required of them."""
+        """Return the execution and the nodes that satisfy it, or None if there are no requirements."""
         asked = replace(asked, asks="number" if asked.asks == "number" else "nodes")
         groundings = ground(constants(asked.query), tools.names, unmatched=self.unmatched)
         query = link(replace(asked.query, order=(), first=None, ties=False), groundings, tools.kb, kinds=False)

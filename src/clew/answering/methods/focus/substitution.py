@@ -1,7 +1,7 @@
-"""Substitution, Algorithm 2 of 4StepFocus: the variables' domains shrink until every triplet holds pair by pair.
+"""Substitution, Algorithm 2 of 4StepFocus: shrink the variables' domains until all triplets are pairwise consistent.
 
-Conditions and denials, which the paper does not have, restrict the domains at the start. On a cycle of triplets the
-fixpoint may keep nodes that satisfy each triplet but not all of them together.
+Conditions and negations, which the paper does not have, restrict the domains at the start. On a cycle of triplets the
+fixpoint may contain nodes that satisfy each triplet but not all of them together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DirectionRule = Literal["any", "strict"]
 
 
 def loosened(pattern: Pattern, edge_types: EdgeTypes, direction: DirectionRule) -> Pattern:
-    """Return the pattern with any relation or any direction, as the paper has it, and without unusable triplets."""
+    """Ignore relations or directions as the options request, and remove unusable triplets."""
 
     def loose(edge: Edge) -> Edge:
         relation = None if edge_types == "ignore" else edge.relation
@@ -35,13 +35,13 @@ def loosened(pattern: Pattern, edge_types: EdgeTypes, direction: DirectionRule) 
 
 
 def substitute(kb: KnowledgeBase, pattern: Pattern, target: str) -> NodeSet | None:
-    """Return the domain of the target, or None if nothing is required of it."""
+    """Return the domain of the target, or None if there are no requirements."""
     edges = _tied(pattern, target)
     names = {target, *(name for edge in edges for name in edge.variables)}
     own = [formula for formula in pattern.where if names_used(formula) & names]
     if not edges and not own:
         return None
-    if is_sparql(kb):  # an endpoint joins by itself
+    if is_sparql(kb):  # an endpoint computes the join itself
         return found_nodes(kb, find(target, None, pattern))
     domains: dict[str, NodeSet] = {}  # lines 1-4: a domain for each variable
     for name in names:
@@ -64,14 +64,14 @@ def substitute(kb: KnowledgeBase, pattern: Pattern, target: str) -> NodeSet | No
 
 
 def is_exact(pattern: Pattern, target: str) -> bool:
-    """Whether the triplets form no cycle, so that the fixpoint is the answer."""
+    """Check whether the triplets form no cycle, so that the fixpoint is exact."""
     edges = [edge for edge in _tied(pattern, target) if len(edge.variables) == 2]
     names = {name for edge in edges for name in edge.variables}
     return len(edges) < max(1, len(names))
 
 
 def _tied(pattern: Pattern, target: str) -> list[Edge]:
-    """Return the edges that others tie to the target."""
+    """Return the edges that are connected to the target."""
     tied = {target}
     while more := {n for edge in pattern.edges if tied & {*edge.variables} for n in edge.variables} - tied:
         tied |= more

@@ -1,4 +1,4 @@
-"""What is answered if a question names something that the base does not have."""
+"""Answer questions with names that the base does not contain."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from clew.store.index.protocol import Names
 
 
 def with_known_names(parse: Parse, names: Names) -> Parse:
-    """Return the parse with the unknown constants of its query. Alternatives with such constants are left out."""
+    """Add the unknown names of the query to the parse. Remove alternatives with unknown names."""
     others = tuple(one for one in parse.alternatives if not _unknown(one, names))
     unknown = parse.unknown or _unknown(parse.interpretation, names)
-    if isinstance(names, CorrectedNames):  # what the user says is no name is not reported as one
+    if isinstance(names, CorrectedNames):  # the user excluded these texts as names: do not report them
         unknown = tuple(one for one in unknown if not names.is_excluded(one.text))
     return replace(parse, alternatives=others, unknown=unknown)
 
@@ -27,6 +27,6 @@ def _unknown(asked: Interpretation, names: Names) -> tuple[UnknownName, ...]:
 
 
 def unknown_answer(question: str, unknown: Sequence[UnknownName]) -> Answer:
-    """Nothing is put forward; the text says which names are unknown."""
+    """Return an answer without candidates whose text lists the unknown names."""
     text = " ".join(one.to_text() for one in unknown)
     return Answer(question, text=text, answer_count=0, certainty=0.0, unknown=tuple(unknown))

@@ -1,7 +1,7 @@
-"""What a language model adds to Focus+.
+"""Use a language model in Focus+.
 
-Before: a question is read twice, by the learned reader and by the model; what each reading finds decides.
-After: the model writes the answer in sentences from what was executed; every claim cites the facts it rests on.
+Before: the learned reader and the model both read a question, and the results of both decide. After: the model writes
+the answer from the executed query. Every claim cites its facts.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Pas
 from clew.store.open_base import OpenBase
 
 CERTAIN = 0.9
-"""A reading at least this certain is not put to a model."""
+"""Minimum certainty of a reading that needs no model."""
 AGREED = 0.97
-"""How sure it is what both find, and"""
+"""Certainty of results that both readings find."""
 ALONE = 0.8
-"""what the model alone finds, where the reader was not sure."""
+"""Certainty of results that only the model's query finds."""
 BY_TEXT = 0.5
-"""How sure it is that texts say what the model says they do."""
+"""Certainty if the model states that texts contain the answer."""
 STANDS = 0.6
-"""A reading at least this certain stands where the model sees no answer, or finds nothing."""
+"""Minimum certainty of a reading that is used although the model sees no answer or its query has no results."""
 
 
 @dataclass(frozen=True)
 class ByModel:
-    """A model's query, carried out, and how sure it is."""
+    """A model's executed query with its certainty."""
 
     formulated: Formulated
     executed: Executed
@@ -42,11 +42,11 @@ class ByModel:
 
     @property
     def value(self) -> Value | None:
-        """The value that is asked for, where it is one."""
+        """The requested value, if there is a single value."""
         return not self.executed.is_empty if self.formulated.is_truth else self.executed.value
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """What the query finds; where a text has to confirm it, ranked by that and not put forward yet."""
+        """Return the results. If a text must confirm them, rank them by that text without an answer count."""
         answer = answer_query(tools.kb, question, self.executed)
         if self.formulated.is_truth:
             answer = replace(answer, value=self.value, columns=(), rows=(), query={**answer.query, "form": "yes/no"})
@@ -60,19 +60,19 @@ class ByModel:
 
 
 class Ranks(Protocol):
-    """What makes an answer of a reading, and puts an answer into words."""
+    """Builds an answer from a reading, and adds a text."""
 
     def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
-        """What a reading finds, in an order."""
+        """Return the ranked results of a reading."""
         ...
 
     def written(self, answer: Answer, tools: OpenBase) -> Answer:
-        """The answer in the words of a model."""
+        """Add an answer text written by a model."""
         ...
 
 
 def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
-    """The answer by the reader or by the model's query, in the model's words."""
+    """Answer by the reader's or the model's query, with a text written by the model."""
 
     def answered(certain: float) -> tuple[Answer, bool]:
         with trace.span("1 query") as span:
@@ -88,14 +88,14 @@ def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
 
     answer, by_reader = answered(CERTAIN)
     if by_reader and not answer.found and (answer.certainty or 0.0) == DOUBTED:
-        # The reader was certain and the model was not asked, but it doubts what the reader found.
+        # The certain reader skipped the model's query, but the model doubts the result.
         again, _ = answered(1.1)
         answer = again if again.found else answer
     return answer
 
 
 def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Parse | ByModel:
-    """The reader's parse where it is certain; otherwise the one of the two that finds something, the model's first."""
+    """Return the reader's parse if it is certain. Otherwise decide by the results, with the model's query first."""
     ours = with_known_names(reader_parser(tools).parse(question, tools.kb.schema), tools.names)
     if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
@@ -109,7 +109,7 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
 
 
 def _carried_out(formulator: Formulator, question: str, tools: OpenBase) -> tuple[Formulated | None, Executed | None]:
-    """A model's query and what it finds. Where that is nothing, the model is told so and asked once more."""
+    """Return a model's query and its result. If the result is empty, ask the model once more with that remark."""
     theirs = formulator.formulate(question)
     executed, problem = _executed(theirs, tools)
     if problem:
@@ -120,7 +120,7 @@ def _carried_out(formulator: Formulator, question: str, tools: OpenBase) -> tupl
 
 
 def _executed(formulated: Formulated | None, tools: OpenBase) -> tuple[Executed | None, str]:
-    """What a query finds, and what to tell the model where that is nothing."""
+    """Return the result of a query, and a remark for the model if there is no result."""
     if formulated is None or formulated.query is None:
         return None, ""
     shown = f"Your query was: {formulated.query}\n"
@@ -162,7 +162,7 @@ def _decide(
 
 
 def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
-    """What a reading finds and by what, since two numbers may be equal by chance; None for nothing."""
+    """Return the result of a reading with its relations and attributes, or None. Equal numbers may be a coincidence."""
     asked = parse.interpretation
     if not asked.is_restricted:
         return None
@@ -175,16 +175,16 @@ def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
 
 
 SHOWN = 12
-"""Matches whose evidence the model reads."""
+"""Maximum number of matches whose evidence the model reads."""
 LISTED = 40
-"""Matches that are named to it."""
+"""Maximum number of matches named to the model."""
 DOUBTED = 0.2
-"""How sure at most an answer is that the model does not find in its evidence."""
+"""Maximum certainty of an answer that the model does not find in its evidence."""
 
 
 def written(answer: Answer, tools: OpenBase) -> Answer:
-    """The answer with the model's sentences; where the evidence does not say it to the model, it is only near."""
-    from clew.answering.roles.read import ModelReader, cited_text  # where there is a model
+    """Add the model's sentences. If the evidence lacks the answer, the results become close matches."""
+    from clew.answering.roles.read import ModelReader, cited_text  # needs a model
 
     model = tools.required_model("writing the answer")
     by_text = answer.query.get("form") == "text"
@@ -207,7 +207,7 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
         return replace(answer, certainty=sure, answer_count=0, notes=(doubt, *answer.notes))
     known: list[Evidence] = [Judgement("query", reason=result), *(piece for _, piece in pieces)]
     evidence = tuple(known[place] for place in read.citations)
-    if by_text:  # what is cited is the answer
+    if by_text:  # the cited matches are the answers
         cited = [matches[place - 1] for place in read.citations if place]
         others = [candidate for candidate in answer.candidates if candidate not in cited]
         answer = replace(answer, candidates=(*cited, *others), answer_count=len(cited))
@@ -216,7 +216,7 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
 
 
 def _piece(candidate: Candidate) -> tuple[str, Evidence]:
-    """What speaks for a match, in words and as one piece of evidence."""
+    """Return the evidence for a match, as text and as one piece of evidence."""
     shown = [piece for piece in candidate.evidence if isinstance(piece, Path | Passage) or _is_value(piece)]
     name = f"{candidate.node.name} ({candidate.node.type})"
     told = "; ".join(piece.in_words() for piece in shown) or "satisfies the query"

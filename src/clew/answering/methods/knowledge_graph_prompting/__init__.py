@@ -1,1 +1,1 @@
-"""Knowledge Graph Prompting: a graph of passages, walked from the best ones, read and cited."""
+"""Knowledge Graph Prompting: walk a graph of passages from the best ones, read them and cite them."""

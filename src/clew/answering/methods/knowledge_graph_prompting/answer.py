@@ -1,7 +1,7 @@
-"""From ranked passages to an answer: what a reader says, and quotations that can be checked.
+"""Turn ranked passages into an answer: the reader's text, and quotations that can be checked.
 
-A quotation is a span of a passage with its file, page, section and place. Without a model the best passage is the
-answer, quoted whole with its telling sentences marked; with one, each sentence it writes is cited and checked.
+A quotation is a span of a passage with its file, page, section and position. Without a model, the answer is the whole
+best passage with its most relevant sentences marked. With a model, each sentence it writes is cited and checked.
 """
 
 from __future__ import annotations
@@ -27,23 +27,25 @@ from clew.store.graph.protocol import KnowledgeBase
 
 
 def cite(kb: KnowledgeBase, question: str, answer: str, cited: Sequence[int]) -> tuple[tuple[Passage, ...], bool]:
-    """A quotation from each cited node, and whether one of them writes the answer."""
+    """Return a quotation from each cited node, and whether one of the nodes contains the answer."""
     nodes = [kb.node(node) for node in cited]
     quotes = tuple(most_telling(node, question, answer) for node in nodes)
     return quotes, any(writes(f"{node.name} {node.text}", answer) for node in nodes)
 
 
 READ, READ_BY_LARGE = 10, 20
-"""Passages that are read, and by a model that is not small: of 80 questions over real documents their first ten hold
-what is asked for 60, their first twenty for 71."""
+"""Number of passages to read, and for a model that is not small.
+
+Of 80 questions over real documents, the first ten passages contain the answer for 60, the first twenty for 71.
+"""
 UNSURE = 3
-"""Passages that are quoted where it is not sure which of them says it."""
+"""Number of passages to quote if the answer is not certain."""
 FOLLOWING = "next"
 SIDE_BY_SIDE = 3
-"""Passages that follow each other and were all found share a place, up to so many."""
+"""Maximum number of adjacent passages that are grouped as one result."""
 MAYBE, NOT_FOUND = WORDINGS["maybe"].quotes, WORDINGS["not_found"].quotes
 UNSAID = 0.59
-"""How certain an answer is at most where the question names what no passage mentions."""
+"""Maximum certainty if no passage mentions a name of the question."""
 
 
 def answer_from_passages(
@@ -55,9 +57,9 @@ def answer_from_passages(
     read: int = READ,
     pairs: Sequence[Sequence[int]] | None = None,
 ) -> Answer:
-    """The passages as candidates, each with its most telling sentence, and what a reader answers from the best.
+    """Return the passages as candidates with their most relevant sentences, and a reader's answer from the best.
 
-    With `pairs` the reader is given these passages together instead, each pair as one source.
+    With `pairs`, the reader gets these groups of passages instead, each group as one source.
     """
     candidates = tuple(
         Candidate(ref, score, (most_telling(kb.node(ref.id), question),))
@@ -70,11 +72,11 @@ def answer_from_passages(
 def answer_from_quotes(
     kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None, *, is_english: bool = True
 ) -> Answer:
-    """The passages as candidates, each quoted whole with its telling sentences marked; the first is the answer.
+    """Return the passages as candidates with marked sentences. The first candidate is the answer.
 
-    Where it is not sure, the telling sentences of the next ones are told with it, or nothing is found where the
-    question names what none of the first passages mentions; a sure one is not sure then. `looked_up` is what the first
-    passage, a table, seems to answer; it is told in the place of its rows.
+    If it is not certain, the text adds sentences of the next passages. If no top passage mentions a name of the
+    question, a certain answer becomes uncertain, and an uncertain answer counts as not found. `looked_up` is the likely
+    answer from a table, if the first passage is a table. It replaces the rows in the text.
     """
     shared = sharing_places(kb, close.ranking.nodes.tolist())
     scores = dict(close.ranking)
@@ -93,7 +95,7 @@ def answer_from_quotes(
     texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
     names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
     if close.is_sure and not looked_up and not names:
-        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # what stands around the best says no more
+        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # only the best passage gets a mark
         quotes = tuple(Passage.of(kb.node(node), mark=marked.get(node)) for node in shared[0])
         return replace(answer, text=said, evidence=quotes)
     if names and not close.is_sure:
@@ -109,7 +111,7 @@ def answer_from_quotes(
 
 
 def gone_on(kb: KnowledgeBase, place: Sequence[int]) -> list[int]:
-    """The passages that share a place; where they are short, such as a question of an FAQ, what follows as well."""
+    """Add the following passages if adjacent passages are short, such as a question of an FAQ."""
     nodes = list(place)
     while FOLLOWING in kb.schema.relation_names and sum(len(kb.node(node).text) for node in nodes) < LONGEST_QUOTE:
         after = [node for node in kb.neighbors(NodeSet.of([max(nodes)]), FOLLOWING, "out") if node not in nodes]
@@ -120,7 +122,7 @@ def gone_on(kb: KnowledgeBase, place: Sequence[int]) -> list[int]:
 
 
 def _told_whole(place: Sequence[Node], close: CloseReading) -> str:
-    """The passages that share a place under their heading, one after the other; of a long table its telling rows."""
+    """Return the text of adjacent passages under their heading. Of a long table, return only its relevant rows."""
     texts = [
         told(node, mark) if is_table(node) and len(node.text) > LONGEST_QUOTE and mark else node.text
         for node, mark in ((node, close.mark(node)) for node in place)
@@ -129,13 +131,13 @@ def _told_whole(place: Sequence[Node], close: CloseReading) -> str:
 
 
 def _headed(node: Node, text: str, between: str) -> str:
-    """A text behind the heading that it stands under, unless it says the same."""
+    """Add the heading before a text, unless the text already contains it."""
     heading = (node.attributes.get("section") or "").split(" › ")[-1]
     return f"{heading}{between}{text}" if heading and not writes(text, heading) else text
 
 
 def sharing_places(kb: KnowledgeBase, ranked: Sequence[int]) -> list[list[int]]:
-    """The passages in their order, those that stand side by side in a document together at the place of the better."""
+    """Group adjacent passages of a document at the rank of the best. Leave the order otherwise unchanged."""
     if FOLLOWING not in kb.schema.relation_names:
         return [[node] for node in ranked]
     places: list[list[int]] = []
@@ -158,7 +160,7 @@ def _passage(candidate: Candidate) -> Passage:
 def with_reader(
     kb: KnowledgeBase, answer: Answer, shown: Sequence[int] | Sequence[Sequence[int]], reader: Reader
 ) -> Answer:
-    """The answer with what a reader says from some passages, or groups of them, and what of them it cites."""
+    """Add a reader's answer from some passages or groups of passages, and the cited passages."""
     groups = [(one,) if isinstance(one, int) else tuple(one) for one in shown]
     read = read_passages(kb, answer.question, groups, reader)
     cited = list(dict.fromkeys(node for place in read.citations for node in groups[place]))
@@ -174,7 +176,7 @@ def with_reader(
 
 
 def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read) -> Answer:
-    """Sentences with the numbers of what they cite: the quotations are the evidence, in the order of the numbers."""
+    """Build an answer from cited sentences. The evidence is the quotations in the order of their numbers."""
     spans: dict[int, tuple[int, int]] = {}
     for claim in read.claims:
         for citation, span in zip(claim.citations, claim.spans, strict=True):
@@ -188,14 +190,14 @@ def written(kb: KnowledgeBase, answer: Answer, nodes: Sequence[int], read: Read)
 
 
 def unsupported(answer: str, quotes: Sequence[Evidence]) -> str:
-    """What to say of an answer that no citation writes: no passage writes the yes or no that it leads to."""
+    """Return a note about an answer that no citation contains. A yes or no is a conclusion from the passages."""
     if quotes and answer.lower() in ("yes", "no"):
         return f"concluded: “{answer}” follows from the cited passages, none writes it"
     return f"unsupported: no cited passage writes “{answer}”"
 
 
 def read_passages(kb: KnowledgeBase, question: str, groups: Sequence[Sequence[int]], reader: Reader) -> Read:
-    """What a reader answers from some passages; those of a group are one source, in their order."""
+    """Let a reader answer from passages. The passages of a group form one source in their order."""
     sources = []
     for nodes in groups:
         read = [kb.node(node) for node in nodes]

@@ -1,13 +1,13 @@
-"""What Knowledge Graph Prompting is compared with (its Tables 2 and 3), under the same budget and the same reader.
+"""Baselines for Knowledge Graph Prompting (its Tables 2 and 3), with the same budget and the same reader.
 
 tf_idf              cosine of TF-IDF vectors
 knn_passages        half by vector, half by edit distance, as the paper's KNN
-dense_passages      by vector alone
+dense_passages      only by vector
 two_hop_dense       MDR: a beam over two hops, question and first passage embedded together, pairs by product
-iterative_passages  IRCoT: a model thinks aloud after two examples; each sentence is searched for
-no_passages         the model alone: the floor
+iterative_passages  IRCoT: a model thinks aloud after two examples, and each sentence is a search query
+no_passages         only the model: the lower bound
 
-The ceiling, the gold passages themselves, is a part of the evaluation (`clew.lab.evaluation.benchmark`).
+The upper bound, the gold passages, is a part of the evaluation (`clew.lab.evaluation.benchmark`).
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class PassageBaseline(Method):
-    """What the baselines share: they rank passages, and the same reader reads the best."""
+    """Base class of the baselines: they rank passages, and the same reader reads the best."""
 
     k: int = 30
     read: int = READ
-    """Passages that are read; the paper's readers are given 30."""
+    """Number of passages to read. The paper's readers get 30."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The best passages, read."""
+        """Answer from the best passages."""
         ranking = self.rank(question, tools)
         return answer_from_passages(tools.stored, question, ranking, reader_for(tools), read=self.read)
 
     @abstractmethod
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """The passages, best first."""
+        """Return the passages, best first."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TfIdf(PassageBaseline):
     name = "tf_idf"
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """By cosine, among those that share most words with the question."""
+        """Rank by cosine the passages that share most words with the question."""
         return tf_idf_ranking(tools.stored, tools.lexical, question, self.k)
 
 
@@ -72,7 +72,7 @@ class KnnPassages(PassageBaseline):
     name = "knn_passages"
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """Nearest vectors first, then the fewest edits."""
+        """Return the passages with the nearest vectors, then those with the smallest edit distance."""
         kb, half = tools.stored, self.k // 2
         passages = readable_nodes(kb)
         near = tools.vectors.search(question, half, among=passages)
@@ -90,22 +90,22 @@ class DensePassages(PassageBaseline):
     name = "dense_passages"
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """By cosine."""
+        """Rank by cosine."""
         return tools.vectors.search(question, self.k, among=readable_nodes(tools.stored))
 
 
 @dataclass(frozen=True)
 class TwoHopDense(PassageBaseline):
-    """MDR's beam over two hops of dense retrieval; an encoder trained on hops makes it the paper's."""
+    """MDR's beam over two hops of dense retrieval. It equals the paper's with an encoder trained on hops."""
 
     name = "two_hop_dense"
     first: int = 15
     second: int = 3
     pairs: bool = False
-    """Read pairs of passages, the best first, as the paper does."""
+    """Whether to read pairs of passages, best first, as the paper does."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The best passages, or pairs of them, read."""
+        """Answer from the best passages or pairs of passages."""
         scored = self._pairs(question, tools)
         best = list(scored)[: self.read] if self.pairs else None
         return answer_from_passages(
@@ -113,11 +113,11 @@ class TwoHopDense(PassageBaseline):
         )
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """Passages by the best pair they are in."""
+        """Rank passages by their best pair."""
         return self._ranked(self._pairs(question, tools))
 
     def _pairs(self, question: str, tools: OpenBase) -> dict[tuple[int, int], float]:
-        """Pairs by the product of the scores of their two hops, best first."""
+        """Return pairs by the product of the scores of their two hops, best first."""
         kb, vectors = tools.stored, tools.vectors
         passages = readable_nodes(kb)
         found: dict[tuple[int, int], float] = {}
@@ -131,20 +131,20 @@ class TwoHopDense(PassageBaseline):
         best: dict[int, float] = {}
         for pair, score in scored.items():
             for place, node in enumerate(pair):
-                best[node] = max(best.get(node, 0.0), score * (1 - 1e-4 * place))  # after the passage it came from
+                best[node] = max(best.get(node, 0.0), score * (1 - 1e-4 * place))  # after the passage that led to it
         return Ranking.of(list(best), list(best.values()), self.k)
 
 
 @dataclass(frozen=True)
 class IterativePassages(PassageBaseline):
-    """IRCoT: the model thinks aloud, a sentence at a time; each is searched for, until it has the answer."""
+    """IRCoT: the model thinks aloud. Each sentence is the next search query, until it has the answer."""
 
     name = "iterative_passages"
     each: int = 5
     rounds: int = 4
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """Passages in the order in which they were found."""
+        """Return passages in the order in which they were found."""
         kb, model = tools.stored, tools.required_model(self.name)
         passages = readable_nodes(kb)
         found: dict[int, None] = {}
@@ -168,36 +168,36 @@ class IterativePassages(PassageBaseline):
 
 @dataclass(frozen=True)
 class NoPassages(Method):
-    """What the model says with nothing to read."""
+    """The model's answer without any passages."""
 
     name = "no_passages"
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The model's first answer."""
+        """Return the model's first answer."""
         [written] = ModelWriter(tools.required_model(self.name)).answers([question], 1)
         return Answer(question, text=written.texts[0] if written.texts else None)
 
 
-# IRCoT's reasoning step (Trivedi et al., ACL 2023): the next sentence of a chain of thought, after two examples.
-# They are ours, made up, each with the passages it needs and one that it does not, as the paper's
-# `gold_with_2_distractors_context` has them.
+# IRCoT's reasoning step (Trivedi et al., ACL 2023): the next sentence of a chain of thought, after two examples. The
+# examples are our own inventions. Each has the passages it needs and a distractor, as in the paper's
+# `gold_with_2_distractors_context`.
 
 THINK = Prompt.load("clew.answering.methods.knowledge_graph_prompting", "chain_of_thought")
 CONCLUDED = "the answer is"
-"""How the chains of the examples end."""
+"""Phrase that ends the chains of the examples."""
 LONGEST_THOUGHT = 120
-"""Tokens of a reply, of which only the first sentence counts."""
+"""Maximum tokens of a reply. Only its first sentence counts."""
 
 
 def has_answer(thought: str) -> bool:
-    """Whether a chain of thought ends with this sentence."""
+    """Check whether this sentence ends a chain of thought."""
     return CONCLUDED in thought.lower()
 
 
 def next_thought(
     model: LanguageModel, question: str, passages: Sequence[Source], thoughts: Sequence[str]
 ) -> str | None:
-    """The next sentence; None where the model gives none."""
+    """Return the next sentence, or None if the reply cannot be used."""
     room = (model.context_tokens - LONGEST_THOUGHT - count_tokens(THINK.user)) // max(len(passages), 1)
     shown = "\n\n".join(
         f"Title: {passage.title}\n{cut_to_question(passage.text, question, room)}" for passage in passages
@@ -205,12 +205,12 @@ def next_thought(
     filled = THINK.fill(passages=shown, question=question, thoughts=" ".join(thoughts))
     [outcome] = ask(model, [Ask(filled, read_thought, max_tokens=LONGEST_THOUGHT)], role="write")
     if outcome.value is None:
-        trace.fallback("write", outcome.problem or "no reply", "what was found so far is read")
+        trace.fallback("write", outcome.problem or "no reply", "the passages found so far are read")
     return outcome.value
 
 
 def read_thought(completion: Completion) -> str:
-    """The first sentence of a reply."""
+    """Return the first sentence of a reply."""
     text = completion.text.strip().removeprefix("A:").strip()
     found = sentences(text)
     if not found:

@@ -1,17 +1,18 @@
-"""Knowledge Graph Prompting (Wang et al., AAAI 2024): answers from a graph of passages that a traverser walks.
+"""Knowledge Graph Prompting (Wang et al., AAAI 2024): answer from a graph of passages that a traverser walks.
 
 1  a question about structure (pages, tables, sections) is answered from the nodes it names
 2  seeds: the passages that fit best by words, by meaning and by titles in the question
-3  Algorithm 1: paths grow from the seeds; the traverser ranks each path's neighbours, the best join, until the budget
-4  rank everything visited by how well it fits by itself and by what it added to its path
-5  read the best closely: a small network ranks them anew, marks what says it, and tells how sure that is
-6  the answer is the value of a table, what a model writes with citations that are checked, or the best passage whole
+3  Algorithm 1: paths grow from the seeds. The traverser ranks each path's neighbours, and the best join until the
+   budget is used up
+4  rank all visited passages by their own fit and by their contribution to their path
+5  read the best closely: a small network reranks them, marks the relevant sentences, and estimates the certainty
+6  the answer is a value of a table, cited and checked sentences of a model, or the whole best passage
 
-The path to each passage is evidence beside its quotation: which passage led to which, and by what kind of edge.
+The path to each passage is evidence in addition to its quotation: the passages and kinds of edges on the way.
 
-Deviations from the paper: the default traverser needs no model (missing evidence), seeds are found by hybrid search
-instead of TF-IDF alone, passages visited twice count once against the budget, and step 5. As in the paper:
-`-O traverser=generative seeds_by=tfidf seeds=10 branching=3 hops=2 beam=none closely=0 short=true read=30 pairs=true`.
+Deviations from the paper: the default traverser needs no model (missing evidence), seeds come from hybrid search
+instead of TF-IDF, passages visited twice count once against the budget, and step 5 is new. Settings of the paper: `-O
+traverser=generative seeds_by=tfidf seeds=10 branching=3 hops=2 beam=none closely=0 short=true read=30 pairs=true`.
 """
 
 from __future__ import annotations
@@ -61,25 +62,25 @@ from clew.store.index.tokens import ENGLISH, language_of
 from clew.store.open_base import OpenBase
 
 TABLES, TABLE = 3, 0.8
-"""A value is taken from the first passage, or from one of so many where it is at least so certain."""
+"""Number of first passages to search for tables, and minimum certainty of a value that is not in the first."""
 UNREAD = 0.4
-"""How sure the first passage is where nothing could read it: put forward, with the next ones beside it."""
+"""Certainty if the network cannot read the passages. The text then quotes the next passages as well."""
 NEAREST = 10
-"""Neighbours by vector, where no knn edges are stored."""
+"""Number of neighbours by vector, if no knn edges are stored."""
 Traversers = Literal["evidence", "lexical", "embedding", "generative", "none"]
 
 
 @dataclass(frozen=True)
 class KnowledgeGraphPrompting(Method):
-    """Passages found by walking the graph of documents from the best ones, read and cited; with a model or none."""
+    """Passages found by walking the graph of documents from the best ones, read and cited, with or without a model."""
 
     name = "knowledge_graph_prompting"
     traverser: Traversers = "evidence"
-    """Who ranks the neighbours of a path; `generative` needs a model."""
+    """Ranker of the neighbours of a path. `generative` needs a model."""
     traverser_model: str | None = None
-    """A model of its own for the generative traverser, such as `hf:FOLDER` of `clew train traverser`."""
+    """Separate model for the generative traverser, such as `hf:FOLDER` of `clew train traverser`."""
     graph: tuple[str, ...] | None = None
-    """Kinds of edges to walk, by default all; knn named without stored edges finds them live."""
+    """Kinds of edges to walk, by default all. If knn is listed but not stored, neighbours are searched live."""
     seeds: int = 8
     branching: int = 4
     hops: int = 3
@@ -87,18 +88,18 @@ class KnowledgeGraphPrompting(Method):
     beam: int | None = 8
     k: int = 30
     read: int | None = None
-    """Passages that a model reads; by default 20, a small one 10."""
+    """Number of passages that a model reads. By default 20, or 10 for a small model."""
     closely: int = 8
-    """Passages that the network reads: more are no better, and cost time; 0 leaves the order of the walk."""
+    """Number of passages that the network reads. More cost time without gain. 0 leaves the order of the walk."""
     short: bool = False
-    """Answer in a few words, as benchmarks ask, instead of sentences or a passage."""
+    """Answer in a few words, as benchmarks require, instead of sentences or a passage."""
     pairs: bool = False
-    """Read reasoning paths, their passages together, as the paper does; with `short`."""
+    """Read reasoning paths with their passages together, as the paper does. Requires `short`."""
     seeds_by: Literal["hybrid", "tfidf"] = "hybrid"
-    """How the seeds are found; the paper takes TF-IDF."""
+    """Search method for the seeds. The paper uses TF-IDF."""
 
     def __post_init__(self) -> None:
-        """Refuse what would have no effect."""
+        """Reject options that have no effect."""
         super().__post_init__()
         if not self.short:
             self.refuse(("pairs",), "without short=true")
@@ -108,7 +109,7 @@ class KnowledgeGraphPrompting(Method):
             self.refuse(("graph", "seeds", "branching", "hops", "budget", "beam", "seeds_by"), "with traverser=none")
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """What is put forward, with its citations; the candidates are the passages, best first."""
+        """Return the answer with its citations. The candidates are the passages, best first."""
         if language_of(question, default=tools.stored.language) != ENGLISH:
             return self._unread(question, tools)
         asked_of = asked_of_parts(question) if "document" in tools.kb.schema.type_names else None
@@ -139,7 +140,7 @@ class KnowledgeGraphPrompting(Method):
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
     def _unread(self, question: str, tools: OpenBase) -> Answer:
-        """Of a question in another language: what fits best by words and meaning. What reads closely knows English."""
+        """Answer a question in another language by words and meaning, because the network reads only English."""
         trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
         fitting = search_of(tools).about(question).pool
         close = CloseReading(Ranking.of(fitting.nodes[: self.k], fitting.scores[: self.k]), {}, UNREAD)
@@ -148,12 +149,12 @@ class KnowledgeGraphPrompting(Method):
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
 
     def rank(self, question: str, tools: OpenBase) -> Ranking:
-        """The passages that the reader is given, best first."""
+        """Return the passages for the reader, best first."""
         asked = search_of(tools).about(question)
         return self._closely(asked, self._walked(asked, self._graph(tools), tools)[0], tools).ranking
 
     def learned(self, tools: OpenBase) -> Mapping[str, Any]:
-        """The traverser's own model: its name holds the digest of what was trained."""
+        """Return the name of the traverser's own model. It contains the digest of the trained weights."""
         return (
             {} if self.traverser_model is None else {"traverser_model": writing_model(tools, self.traverser_model).name}
         )
@@ -161,10 +162,10 @@ class KnowledgeGraphPrompting(Method):
     def _closely(self, asked: AskedPassages, ranking: Ranking, tools: OpenBase) -> CloseReading:
         if not self.closely:
             return CloseReading(ranking, {}, 1.0)
-        if "document" not in tools.kb.schema.type_names:  # articles, joined by their titles: the walk's order stays
+        if "document" not in tools.kb.schema.type_names:  # articles linked by their titles: the order of the walk stays
             first = ranking.nodes[: self.closely].tolist()
             return replace(read_closely(tools.kb, network_of(tools), asked.question, ranking, first), ranking=ranking)
-        first = asked.pool.nodes[: self.k].tolist()  # over manuals the walk alone misleads: search, and one it adds
+        first = asked.pool.nodes[: self.k].tolist()  # over manuals the walk misleads: add only one of its passages
         read = with_walked(first, ranking.nodes.tolist(), self.closely)
         nodes = np.union1d(first, ranking.nodes).astype(np.int32)
         fitting = Ranking.of(nodes, asked.prior(nodes))
@@ -205,28 +206,28 @@ class KnowledgeGraphPrompting(Method):
 
 
 def with_walked(found: Sequence[int], walked: Sequence[int], most: int) -> list[int]:
-    """The first that search found, and in the last place the best of the walk that is not among them."""
+    """Return the first `most - 1` search results, filled up to `most` with the best other passages of the walk."""
     first = list(found[: most - 1])
     return [*first, *[node for node in walked if node not in first][: most - len(first)]]
 
 
 def network_of(tools: OpenBase) -> PassageNetwork:
-    """The network that reads passages, opened once."""
+    """Return the network that reads passages, opened once."""
     return tools.get_or_create("passage network", PassageNetwork)
 
 
 def search_of(tools: OpenBase) -> PassageSearch:
-    """Search over the passages of a base, made once for it."""
+    """Return the search over the passages of a base, created once."""
     return tools.get_or_create("passage search", lambda: PassageSearch(tools.stored, tools.lexical, tools.vectors))
 
 
 def tables_of(tools: OpenBase) -> TableReader:
-    """Who reads the tables of a base, made once for it."""
+    """Return the reader of the tables of a base, created once."""
     return tools.get_or_create("table reader", lambda: TableReader(tools.stored))
 
 
 def structure_of(tools: OpenBase) -> StructureAnswers:
-    """Pages, sections and tables of a base, made once for it."""
+    """Return the answers about pages, sections and tables of a base, created once."""
 
     def made() -> StructureAnswers:
         return StructureAnswers(tools.stored, search_of(tools), tables_of(tools), network_of(tools))
@@ -235,17 +236,17 @@ def structure_of(tools: OpenBase) -> StructureAnswers:
 
 
 def writing_model(tools: OpenBase, own: str | None) -> LanguageModel:
-    """Who writes the next evidence: a model of the traverser's own, opened once, or that of the tools."""
+    """Return the model that writes the next evidence: the traverser's own, opened once, or that of the base."""
     if own is None:
         return tools.required_model("the generative traverser")
     model = tools.get_or_create(("traverser model", own), lambda: open_model(own))
     if model is None:
-        raise InputError("traverser_model=none is no model: name one, or leave it out")
+        raise InputError("traverser_model=none is not a model: name a model, or omit the option")
     return model
 
 
 def traverser_named(name: Traversers, tools: OpenBase, model: str | None = None) -> Traverser | None:
-    """A traverser by its name."""
+    """Return a traverser by name, or None for `none`."""
 
     def text(node: int) -> str:
         return tools.kb.node(node).text

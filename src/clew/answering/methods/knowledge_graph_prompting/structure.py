@@ -1,9 +1,9 @@
-"""Answers to questions that say where to look: the part is located, then read, summed up, counted or compared.
+"""Answer questions that name a part of a document: locate it, then read, summarize, count or compare.
 
-1  the documents it means and the named parts of them; where nothing in the base is called so: None, and the trace says
-   what there is instead
-2  a fact of the structure, a summary or a comparison, or
-3  the passages of the part, best first for the rest of the question, then what ordinary search finds, and what they say
+1  find the documents and parts that the question names. If the base has no such part, return None. The trace lists
+   the existing parts
+2  return a fact of the structure, a summary or a comparison, or
+3  rank the passages of the part by the rest of the question, then ordinary search results, and read them
 """
 
 from __future__ import annotations
@@ -32,33 +32,33 @@ from clew.models.passages import PassageNetwork
 from clew.store.graph.protocol import StoredKnowledgeBase
 
 SHORT = 700
-"""Characters of a part that is shown whole instead of summed up."""
+"""Maximum characters of a part that is shown whole instead of summarized."""
 LONGEST = 1500
-"""Characters of a table or figure that are shown."""
+"""Maximum characters shown of a table or figure."""
 SHOWN = 30
-"""Passages that are ranked."""
+"""Number of passages to rank."""
 CORE, INSIDE = 1.0, 0.6
-"""What a passage gains for being the named part itself, and for standing around it; a fit of 1 is the best passage."""
+"""Bonus for passages of the named part itself, and for passages around it. The best passage has a fit of 1."""
 NUMBER, NUMBER_ALONE, WORDS, AMBIGUOUS = 0.95, 0.85, 0.7, 0.5
-"""How often a part is the right one: by number in a named document, without a document, by words, one of several."""
+"""Share of right parts: by number in a named document, by number without a document, by words, one of several."""
 NARROW = {"page": 0, "section": 0, "table": 1, "figure": 1, "item": 2}
-"""Of nested parts the one inside is read."""
+"""Depth of the kinds of parts. Of nested parts the innermost is read."""
 SUMMARY = 6
-"""Sentences of a summary."""
+"""Number of sentences of a summary."""
 COMPARED = 4
-"""Sentences that tell a part from the others."""
+"""Number of sentences that distinguish a part from the other parts."""
 QUOTED = 3
-"""Passages that answer a question where no model reads, each with its telling sentences."""
+"""Number of passages to quote if there is no model to read them."""
 READ_INSIDE = 6
-"""Passages of a part that are read to find them."""
+"""Number of passages of a part that the network reads to select the quotations."""
 MOST_DOCUMENTS = 40
-"""Documents that a folder's summary lists."""
+"""Maximum number of documents in the summary of a folder."""
 MAIN_SECTIONS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class StructureAnswers:
-    """Answers questions that name parts of the documents of a base, and sums them up."""
+    """Answers questions about parts of the documents of a base, and summarizes them."""
 
     kb: StoredKnowledgeBase
     search: PassageSearch
@@ -71,7 +71,7 @@ class StructureAnswers:
         return Library(self.kb, self.search)
 
     def answer(self, question: str, found: Sequence[Reference], wants: Wanted, reader: Reader) -> Answer | None:
-        """None where nothing in the base is called as the question calls it: then ordinary search answers."""
+        """Return the answer, or None if the base has no part of that name. Then ordinary search answers."""
         if wants.what == "folder":
             return self._folder(question)
         locator = Locator(self.library, question, found)
@@ -89,12 +89,12 @@ class StructureAnswers:
         return self._read(locator, located, reader) if located else None
 
     def _not_there(self, locator: Locator) -> Answer:
-        """Nothing is found in a part that a document does not have; what fits the question is near."""
+        """Return a not-found answer for a part that the document does not have, with close matches as candidates."""
         said = locator.said_missing()
         near = self._candidates(self._ranking(locator, []))
         return Answer(locator.question, near, text=f"{NOT_FOUND} {said[0].upper()}{said[1:]}.", answer_count=0)
 
-    # Facts, summaries and differences
+    # Facts, summaries and comparisons
 
     def _told(self, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
         answer = self._ranked(locator, located)
@@ -103,7 +103,7 @@ class StructureAnswers:
         return replace(answer, candidates=candidates, text=told.text, value=told.value, evidence=told.quotes)
 
     def _summary(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
-        """The most central sentences of the parts, or of the document that is named."""
+        """Return the most central sentences of the named part or document."""
         inner = sorted(located, key=lambda one: -NARROW[one.reference.kind])
         if inner and inner[0].part.kind == "item":
             return None
@@ -120,9 +120,9 @@ class StructureAnswers:
         if located and sum(len(quote.text) for quote in quoted) <= SHORT:
             text = "\n".join([parts[0].name, *(quote.text for quote in quoted)])
             return replace(self._ranked(locator, located), text=text, evidence=tuple(quoted))
-        opening = summaries.OPENING if located else 0.0  # documents open with titles, dates and licences
+        opening = summaries.OPENING if located else 0.0  # documents start with titles, dates and licences
         chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
-        if len(chosen) < 2:  # a table, a figure or a listing: its own words
+        if len(chosen) < 2:  # a table, a figure or a listing: show its own text
             return None
         headings = [one for one in own.headings if one.start == parts[0].start]
         lines = [parts[0].name]
@@ -138,7 +138,7 @@ class StructureAnswers:
         return replace(answer, candidates=candidates, text="\n".join(lines), evidence=quotes)
 
     def _captioned(self, locator: Locator, located: Sequence[Located]) -> Answer:
-        """A table or figure: itself, and the sentences of its page that speak of it."""
+        """Return a table or figure, and the sentences of its page that mention it."""
         part, named = located[0].part, located[0].reference
         mentions = re.compile(rf"\b{named.word[:3]}\w*\.?\s*{re.escape(named.label or '')}(?!\.?\d)", re.IGNORECASE)
         lines = [
@@ -151,7 +151,7 @@ class StructureAnswers:
         return replace(self._ranked(locator, located), text=text[:LONGEST], evidence=quotes)
 
     def _compared(self, locator: Locator, located: Sequence[Located]) -> Answer | None:
-        """What each of two parts, or of two documents, says and the other does not."""
+        """Return the sentences that distinguish two parts or two documents."""
         best: dict[object, Part] = {}
         for one in sorted(located, key=lambda one: one.reference.start):
             best.setdefault(one.reference, one.part)
@@ -174,7 +174,7 @@ class StructureAnswers:
         return Answer(locator.question, candidates, text="\n".join(lines), evidence=quotes, query=query)
 
     def _folder(self, question: str) -> Answer:
-        """One line per document: its title, what it is about, its pages and main sections."""
+        """Return one line per document: its title, topic, pages and main sections."""
         outline = self.library.outline
         documents = outline.documents[:MOST_DOCUMENTS]
         each = max(1, summaries.MOST // max(len(outline.documents), 1))
@@ -209,7 +209,7 @@ class StructureAnswers:
         return Part("document", own.title, own.node, 0, own.end, None, nodes, nodes, own.node)
 
     def _sentences(self, own: DocumentMap, part: Part) -> list[summaries.Sentence]:
-        """The sentences of a part, each with the heading that it stands under."""
+        """Return the sentences of a part, each with its heading."""
         starts = [heading.start for heading in own.headings]
         places = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
         headed = []
@@ -225,7 +225,7 @@ class StructureAnswers:
     # Reading
 
     def _read(self, locator: Locator, located: Sequence[Located], reader: Reader) -> Answer:
-        """The passages of the parts, best first, and what they say."""
+        """Rank the passages of the parts and read them."""
         answer = self._ranked(locator, located)
         looked_up = self.tables.answer(locator.rest, [node for one in located for node in one.part.core])
         if looked_up is not None:
@@ -249,7 +249,7 @@ class StructureAnswers:
         return replace(answer, text=said.text, evidence=quotes, notes=(*answer.notes, *notes))
 
     def _ranked(self, locator: Locator, located: Sequence[Located]) -> Answer:
-        """The passages as candidates, and how the question was understood."""
+        """Return the passages as candidates, with the located parts as the query."""
         return Answer(
             locator.question,
             self._candidates(self._ranking(locator, located)),
@@ -259,7 +259,7 @@ class StructureAnswers:
         )
 
     def _quoted(self, answer: Answer, locator: Locator, located: Sequence[Located], nodes: Sequence[int]) -> Answer:
-        """The sentences and lines of the best passages that fit the rest of the question."""
+        """Quote the sentences and lines of the best passages that fit the rest of the question."""
         narrow = max(NARROW[one.reference.kind] for one in located)
         parts = [one.part for one in located if NARROW[one.reference.kind] == narrow]
         inside = {node for part in parts for node in (*part.core, *part.nodes)}
@@ -276,7 +276,7 @@ class StructureAnswers:
         return replace(answer, text=text, evidence=tuple(Passage.of(node, *mark) for node, mark in quotes))
 
     def _ranking(self, locator: Locator, located: Sequence[Located]) -> Ranking:
-        """What is in the parts by how well it fits, then what ordinary search finds."""
+        """Rank passages inside the parts by their fit, then ordinary search results."""
         gains: dict[int, float] = {}
         sure = 1.0 if any(one.reference.is_certain for one in located) else 0.5
         for one in located:
@@ -311,7 +311,7 @@ class StructureAnswers:
         return self.library.outline.map(part.document).file
 
     def _certainty(self, locator: Locator, located: Sequence[Located]) -> float:
-        """How likely the parts are those that are meant: by number in a named document most, by words least."""
+        """Return the certainty that these parts are meant: highest by number in a named document, lowest by words."""
         if not located:
             return WORDS if locator.documents.is_certain else AMBIGUOUS
         if not located[0].reference.is_certain:
@@ -329,7 +329,7 @@ class StructureAnswers:
 
 
 def _distinct(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Each node once, with the evidence of all its places."""
+    """Merge the candidates of the same node with their evidence."""
     found: dict[int, Candidate] = {}
     for one in candidates:
         before = found.get(one.node.id)

@@ -1,4 +1,4 @@
-"""Facts of the structure itself: how many, on which page, which section, what comes next, what is in it."""
+"""Facts of the structure of a document: counts, pages, sections, neighbours and contents."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from clew.core.types import Passage
 from clew.store.index.tokens import terms
 
 MOST_LISTED = 30
-"""Headings that are listed."""
+"""Maximum number of headings to list."""
 HEADING = 1.5
-"""What a heading that has all words of the question is worth, where a fit of 1 is the best passage."""
+"""Score of a heading that has all words of the question. The best passage has a fit of 1."""
 EXTRA = 0.02
-"""What each word of a heading that is not asked for takes from it."""
+"""Penalty for each word of a heading that is not in the question."""
 MOST_SHARE = 0.8
-"""A heading over more of its document than this says nothing of where."""
+"""Maximum share of its document that a heading may cover. Larger sections do not locate anything."""
 LEAST = 0.5
-"""A section is named only where its heading and passages fit at least so well."""
+"""Minimum score of a section to be named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is said, as a text and as a value, and the quotations it rests on."""
+    """A fact as a text and as a value, with its quotations."""
 
     text: str
     quotes: tuple[Passage, ...]
@@ -36,7 +36,7 @@ class Fact:
 
 
 def fact(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact | None:
-    """The fact that is asked for; None where the base does not tell."""
+    """Return the requested fact, or None if the base does not contain it."""
     if wants.what == "count":
         return _count(locator, wants)
     if wants.what == "page":
@@ -49,14 +49,14 @@ def fact(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact | 
 
 
 def heading_quote(own: DocumentMap, heading: Heading) -> Passage:
-    """A heading as a quotation."""
+    """Return a heading as a quotation."""
     node = own.node if heading.node is None else heading.node
     [ref] = own.kb.refs([node])
     return Passage(ref, heading.title, own.file, heading.page, heading.start, heading.start + len(heading.title))
 
 
 def _named(locator: Locator) -> DocumentMap | None:
-    """The one document that is asked about."""
+    """Return the only or the first named document."""
     library = locator.library
     if locator.documents.named:
         return library.outline.map(locator.documents.named[0])
@@ -64,7 +64,7 @@ def _named(locator: Locator) -> DocumentMap | None:
 
 
 def _count(locator: Locator, wants: Wanted) -> Fact | None:
-    """How many pages, sections, tables or figures a document has; nothing but the document may be named."""
+    """Count the pages, sections, tables or figures of a document. The question may name only the document."""
     own = _named(locator)
     if own is None:
         return None
@@ -88,7 +88,7 @@ def _counted(own: DocumentMap, kind: Kind) -> tuple[int, tuple[Passage, ...]]:
 
 
 def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
-    """The page of a named part, of the section that fits best, or of the passage that does."""
+    """Return the page of a named part, of the best section, or of the best passage."""
     section = None if located else _section(locator, Wanted("section", about=locator.rest), by_heading=True)
     if located and located[0].part.nodes:
         quote = most_telling(locator.kb.node(located[0].part.nodes[0]), locator.rest)
@@ -109,7 +109,7 @@ def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
 
 
 def _best(locator: Locator) -> int | None:
-    """The passage of the named document that fits best, among those that have the rarest word asked for."""
+    """Return the best passage of the named document, among those with the rarest word of the question."""
     if not locator.documents.named:
         return None
     own, lexical = locator.library.outline.map(locator.documents.named[0]), locator.library.search.lexical
@@ -123,7 +123,7 @@ def _best(locator: Locator) -> int | None:
 
 
 def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fact | None:
-    """The section of a named document that deals with something: by its heading and by what stands in it."""
+    """Return the section of a named document that fits best by its heading and its passages."""
     own = _named(locator)
     if own is None or not own.headings:
         return None
@@ -162,7 +162,7 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fa
 
 
 def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact | None:
-    """The section or page right after or before a named one."""
+    """Return the section or page directly after or before a named one."""
     if not located:
         return None
     part = located[0].part
@@ -186,7 +186,7 @@ def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact
 
 
 def _parts(locator: Locator, located: Sequence[Located]) -> Fact | None:
-    """The headings one level below a named section, or those that divide a document."""
+    """Return the headings one level below a named section, or the top headings of a document."""
     own = locator.library.outline.map(located[0].part.document) if located else _named(locator)
     if own is None:
         return None

@@ -1,9 +1,9 @@
-"""The walk of Knowledge Graph Prompting: reasoning paths grow over a graph of passages, best neighbours first.
+"""Walk a graph of passages: reasoning paths grow by their best neighbours.
 
-`traverse` is Algorithm 1 and pure: the graph and whoever ranks the neighbours come in as callables. `PassageGraph` has
-the neighbours of a passage, and how strongly each is tied. The traversers rank them by the evidence a path lacks, by
-words, by meaning, or by what a model writes as the next evidence. `walk` joins the three, `fused` ranks everything
-visited, and `with_paths` shows which passage led to which, and by what.
+`traverse` is Algorithm 1 and pure: the graph and the ranker of the neighbours are callables. `PassageGraph` returns the
+neighbours of a passage and the strengths of their ties. The traversers rank them by the evidence that a path lacks, by
+words, by meaning, or by the next evidence that a model writes. `walk` combines the three, `fused` ranks all visited
+passages, and `with_paths` adds the paths to the answer.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from clew.store.index.vectors import VectorIndex
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPath:
-    """Passages in the order in which they were visited; `gain` is what the ranker gave the last of them."""
+    """Passages in the order of their visit. `gain` is the score of the last passage."""
 
     nodes: tuple[int, ...]
     gain: float
     worth: float
-    """How promising it is to go on from here."""
+    """Priority for continuing from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class Hop:
 
 
 Rank = Callable[[Sequence[ReasoningPath]], Sequence[Sequence[Hop]]]
-"""For each path its possible hops, best first; whole rounds at once, so that a model is asked in batches."""
+"""Return the possible hops of each path, best first. Gets whole rounds at once, so that a model is asked in batches."""
 
 
 def traverse(
     seeds: Sequence[Hop], rank: Rank, *, branching: int, hops: int, budget: int, beam: int | None = None
 ) -> list[ReasoningPath]:
-    """Every path, seeds first; ends after `hops` rounds (the seeds are the first), at `budget` passages, or at a wall.
+    """Return all paths, seeds first. The seeds count as the first of `hops` rounds.
 
-    Each path is joined by `branching` neighbours at most. `beam` None goes on from every path, in order, as the paper's
-    queue does; a number goes on from the most promising.
+    The walk also ends at `budget` passages, or if no path can continue. Each path gets at most `branching` neighbours.
+    With `beam` None, every path continues in order, as in the paper's queue. Otherwise the `beam` best paths continue.
     """
     frontier = [ReasoningPath((seed.node,), seed.gain, seed.worth) for seed in seeds[:budget]]
     found = list(frontier)
@@ -77,7 +77,7 @@ def traverse(
 
 
 def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
-    """For each passage that a walk came to after a seed, the path that gained most."""
+    """Return for each visited passage other than seeds the path with the highest gain."""
     best: dict[int, ReasoningPath] = {}
     for path in paths:
         last = path.nodes[-1]
@@ -87,26 +87,26 @@ def best_paths(paths: Sequence[ReasoningPath]) -> dict[int, ReasoningPath]:
 
 
 STRENGTH = {"mentions": 1.0, "entity": 0.6, "tfidf": 0.3, "knn": 0.3, "mdr": 0.3, "next": 0.2}
-"""How much a tie of each kind is worth; found on development data, flat around these values."""
+"""Strength of each kind of tie. Tuned on development data, where nearby values score equally."""
 MENTIONED_BY = 0.5
-"""The same for the other direction of a mention."""
+"""Strength of the reverse direction of a mention."""
 FULL_WEIGHT = {"entity": 1.0, "tfidf": 20.0}
-"""The weight of an edge from which on a tie counts fully."""
+"""Minimum weight of an edge for the full strength."""
 MOST_MENTIONS = 200
-"""Of passages that mention one thing, so many are looked at."""
+"""Maximum number of passages per mentioned thing."""
 KINDS = tuple(STRENGTH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ties:
-    """The neighbours of a passage, each once, and the strength of the strongest tie to each."""
+    """The neighbours of a passage without duplicates, each with the strength of its strongest tie."""
 
     nodes: IntArray
     strengths: NDArray[np.float64]
 
 
 class PassageGraph:
-    """Neighbours by the kinds of edges asked for; `nearest` finds those by vector where no knn edges are stored."""
+    """Neighbours by the given kinds of edges. `nearest` searches by vector if no knn edges are stored."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class PassageGraph:
         self._contents = tuple(relation for relation in CONTENTS if relation in stored)
 
     def kind(self, node: int, other: int) -> str:
-        """The kind of the strongest tie between two neighbours."""
+        """Return the kind of the strongest tie between two neighbours."""
         tied = [
             (float(strengths[nodes == other].max()), kind)
             for kind, (nodes, strengths) in self._by_kind(node)
@@ -161,7 +161,7 @@ class PassageGraph:
         return [(others, STRENGTH.get(kind, 0.6) * np.minimum(weights, 1.0))]
 
     def _mentions(self, node: int) -> list[tuple[IntArray, NDArray[np.float64]]]:
-        """What a passage names, the contents of what it names, and what names it or its document."""
+        """Return the nodes that a passage mentions, or their contents, and passages that mention it or its document."""
         found = []
         for target in self.kb.neighbors(NodeSet.of([node]), "mentions", "out"):
             if self.is_readable[target]:
@@ -187,16 +187,16 @@ def _tied(nodes: Sequence[int] | IntArray, strength: float) -> tuple[IntArray, N
 
 
 FLOOR = 0.2
-"""What a tie is worth although the neighbour adds no word of the question."""
+"""Value of a tie to a neighbour that adds no word of the question."""
 MEANING = 0.2
-"""What the neighbour's similarity with the question adds."""
+"""Weight of the neighbour's similarity with the question."""
 
 Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frontier:
-    """Paths and the neighbours of their last passages: nodes[i], tied by strengths[i], may follow paths[owners[i]]."""
+    """Paths and their neighbours: nodes[i], tied by strengths[i], may follow paths[owners[i]]."""
 
     paths: Sequence[ReasoningPath]
     owners: IntArray
@@ -205,13 +205,13 @@ class Frontier:
 
 
 Traverser = Callable[[AskedPassages, Frontier], Scores]
-"""Scores where paths may go, one score per neighbour; minus infinity for one that must not be visited."""
+"""Return one score per neighbour. Minus infinity excludes a neighbour."""
 
 
 def missing_evidence(asked: AskedPassages, frontier: Frontier) -> Scores:
-    """The worth of the path, times the strength of the tie, times what the neighbour adds to the path.
+    """Multiply the worth of the path, the strength of the tie, and the words that the neighbour adds.
 
-    Similarity counts only where all passages have vectors, so that none has to be computed.
+    Similarity counts only if all passages have vectors, so that no vector must be computed.
     """
     covered = np.array([asked.terms.presence(_nodes(path)).any(axis=0) for path in frontier.paths])
     worth = np.array([path.worth for path in frontier.paths])
@@ -224,7 +224,7 @@ def missing_evidence(asked: AskedPassages, frontier: Frontier) -> Scores:
 def added_share(
     covered: NDArray[np.bool_], present: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """For each passage the share of the question's weight that it has and its path (the same row) has not."""
+    """Return for each passage the weighted share of the question's terms that it has and its path (same row) lacks."""
     whole = weights.sum()
     if not whole:
         return np.zeros(len(present))
@@ -233,12 +233,12 @@ def added_share(
 
 
 def shared_words(asked: AskedPassages, frontier: Frontier) -> Scores:
-    """BM25 of each neighbour with the question, whatever the path: the paper's "w/o LM"."""
+    """Return the BM25 score of each neighbour with the question, independent of the path: the paper's "w/o LM"."""
     return asked.words(frontier.nodes)
 
 
 def by_meaning(vectors: VectorIndex, embedder: Embedder, text: Callable[[int], str]) -> Traverser:
-    """Similarity with question and path together, as MDR searches its next hop."""
+    """Return a traverser by similarity with question and path together, as MDR searches its next hop."""
 
     def score(asked: AskedPassages, frontier: Frontier) -> Scores:
         texts = ["\n".join([asked.question, *map(text, path.nodes)]) for path in frontier.paths]
@@ -250,9 +250,9 @@ def by_meaning(vectors: VectorIndex, embedder: Embedder, text: Callable[[int], s
 def by_written_evidence(
     writer: Writer, vectors: VectorIndex, embedder: Embedder, text: Callable[[int], str]
 ) -> Traverser:
-    """A model writes the next evidence, for all paths at once; the neighbours nearest to it win.
+    """Return a traverser that selects neighbours similar to the next evidence, which a model writes.
 
-    A path with enough evidence goes nowhere.
+    The model is asked about all paths at once. A path with enough evidence ends.
     """
 
     def score(asked: AskedPassages, frontier: Frontier) -> Scores:
@@ -276,7 +276,7 @@ def _nodes(path: ReasoningPath) -> IntArray:
 
 
 TRAVERSED = 0.6
-"""How much the best gain of a walk adds to how well a passage fits by itself."""
+"""Weight of the best gain of a walk, relative to the fit of the passage."""
 
 
 def walk(
@@ -290,7 +290,7 @@ def walk(
     budget: int,
     beam: int | None,
 ) -> list[ReasoningPath]:
-    """Every path from the seeds on; how far they go is said at `traverse`."""
+    """Walk from the seeds and return all paths. `traverse` describes the limits."""
     with trace.span("walk") as span:
         first = [Hop(node, score, score) for node, score in seeds]
 
@@ -305,12 +305,12 @@ def walk(
 def hops_from(
     asked: AskedPassages, graph: PassageGraph, traverser: Traverser, paths: Sequence[ReasoningPath], branching: int
 ) -> list[list[Hop]]:
-    """The best neighbours of each path's last passage."""
+    """Return the best neighbours of each path's last passage."""
     ties = [graph.ties(path.nodes[-1]) for path in paths]
     owners = np.repeat(np.arange(len(paths), dtype=np.int32), [len(own.nodes) for own in ties])
     nodes = np.concatenate([own.nodes for own in ties])
     gains = traverser(asked, Frontier(paths, owners, nodes, np.concatenate([own.strengths for own in ties])))
-    spare = branching + max(len(path.nodes) for path in paths)  # some may be on their own path already
+    spare = branching + max(len(path.nodes) for path in paths)  # some may already be on the path
     chosen = []
     for owner in range(len(paths)):
         own = np.flatnonzero((owners == owner) & np.isfinite(gains))
@@ -324,7 +324,7 @@ def hops_from(
 
 
 def fused(asked: AskedPassages, paths: Sequence[ReasoningPath], k: int) -> Ranking:
-    """The pool and everything visited: how well each fits by itself, and the best gain with which it was reached."""
+    """Rank search results and visited passages by their own fit plus their best gain."""
     gains = {node: path.gain for node, path in best_paths(paths).items()}
     visited = np.fromiter(gains, dtype=np.int32, count=len(gains))
     nodes = np.union1d(asked.pool.nodes, visited).astype(np.int32)
@@ -334,17 +334,17 @@ def fused(asked: AskedPassages, paths: Sequence[ReasoningPath], k: int) -> Ranki
 
 
 PATHS_SHOWN = 10
-"""Paths that the trace shows."""
+"""Maximum number of paths in the trace."""
 
 
 def as_evidence(kb: KnowledgeBase, graph: PassageGraph, path: ReasoningPath) -> Path:
-    """The steps of a path as facts: the relation is the kind of edge that was walked."""
+    """Return the steps of a path as facts. The relation is the kind of the edge."""
     refs = kb.refs(path.nodes)
     return Path(tuple(Fact(one, graph.kind(one.id, other.id), other) for one, other in pairwise(refs)))
 
 
 def with_paths(kb: KnowledgeBase, graph: PassageGraph, answer: Answer, paths: Sequence[ReasoningPath]) -> Answer:
-    """The answer with the path to each passage that the walk came to, beside its quotation."""
+    """Add to each visited passage the path that led to it."""
     best = best_paths(paths)
     with trace.span("reasoning paths") as span:
         led = {
@@ -359,9 +359,9 @@ def with_paths(kb: KnowledgeBase, graph: PassageGraph, answer: Answer, paths: Se
 
 
 def pairs_to_read(paths: Sequence[ReasoningPath], ranked: Sequence[int], count: int) -> list[tuple[int, ...]]:
-    """The paths to read as the paper shows them, its "path pairs": the most promising first, then single passages.
+    """Return the paths to read, most promising first, as the paper's "path pairs".
 
-    Where fewer paths than `count` have a second passage, the best passages that are on none follow.
+    If fewer than `count` paths have a second passage, add the best passages that are on no path.
     """
     led = sorted((path for path in paths if len(path.nodes) > 1), key=lambda path: -path.worth)
     chosen = list(dict.fromkeys(path.nodes for path in led))[:count]

@@ -1,10 +1,10 @@
-"""Relation paths ranked without a model, by the encoders of the learned reader.
+"""Rank relation paths without a model, by the encoders of the learned reader.
 
 1  topic entities, given or linked, masked in the question
-2  explore the relation paths that leave them, up to `depth` hops, and score each by how well it says what is asked
-3  answer with the ends of the best path, several topics intersected
+2  explore their relation paths up to `depth` hops, and score each by its match with the question
+3  answer with the ends of the best path. Intersect the ends of several topics
 
-What `tournament_on_path` explores and `feedback` teaches, without its tournaments.
+Explores the paths of `tournament_on_path` without tournaments, and learns from `feedback`.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class AlignedPaths(Method):
-    """Relation paths from the topic entities, the one that says best what the question asks."""
+    """Relation paths from the topic entities, ranked by their match with the question."""
 
     name = "aligned_paths"
     depth: int = 3
     width: int = 3
-    """Paths of each topic that are tried together."""
+    """Number of paths per topic to combine."""
     explore: Literal["paths", "entities"] = "paths"
     """`entities` follows single walks, sampled as in Think-on-Graph, instead of whole paths."""
     filtered: int = 30
@@ -48,13 +48,13 @@ class AlignedPaths(Method):
     topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what only sampling needs."""
+        """Reject options that only sampling needs."""
         super().__post_init__()
         if self.explore == "paths":
             self.refuse(("filtered", "seed"), "with explore=paths")
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The ends of the best path, all with the same score, each with the walk that leads to it."""
+        """Return the ends of the best path, all with the same score, each with its walk."""
         ranker = path_ranker_of(tools)
         found = find_topics(question, tools.names, self.topics)  # 1
         answered = [self._ranked(question, topic, ranker) for topic in several(found.topics)]  # 2
@@ -76,7 +76,7 @@ class AlignedPaths(Method):
     def _walks(
         self, scores: Mapping[RelationPath, float], topic: NodeSet, ranker: PathRanker
     ) -> dict[RelationPath, NodeSet]:
-        """Without abstraction: a beam of single walks, entities sampled as in Think-on-Graph; where those kept end."""
+        """Return the ends by path of a beam of single walks, with entities sampled as in Think-on-Graph."""
         rng = random.Random(self.seed)
         beam = [(RelationPath(topic), node) for node in topic][: self.width]
         kept: list[tuple[RelationPath, int]] = []

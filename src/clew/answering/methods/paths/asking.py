@@ -1,6 +1,6 @@
-"""What Think-on-Graph and Tournament on Path ask a model: one prompt file each, and how its reply is read.
+"""Requests of Think-on-Graph and Tournament on Path to a model: one prompt file each, and the readers of the replies.
 
-A reply that cannot be read is asked for again once; after that the given order stands, and the trace says so.
+An unreadable reply is requested once more. After that the given order applies, with a note in the trace.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ TOP_PAIR, TOP_RELEVANT = Prompt.load(_PLACE, "top_pair"), Prompt.load(_PLACE, "t
 TOP_ANSWERED, TOP_SCORES = Prompt.load(_PLACE, "top_answered"), Prompt.load(_PLACE, "top_scores")
 ALONE, WITH_MEMORY = "with these triplets alone", "with these triplets and your knowledge"
 LONGEST = 120
-"""Tokens of one option; what is longer is cut."""
+"""Maximum length of an option, in tokens."""
 REASONED, LISTED = 240, 200
-"""Tokens of a reply with reasons, and of a list."""
+"""Maximum tokens of a reply with reasons, and of a list."""
 T = TypeVar("T")
 Mark = Literal["A", "B", "RELEVANT", "NOT RELEVANT", "ANSWERED", "NOT ANSWERED"]
 
@@ -55,7 +55,7 @@ class _Indexes(BaseModel):
 
 
 def read_scores(completion: Completion, options: int) -> list[float]:
-    """A score for every option, 0 for one that was not named; raises ReplyError where a number names none."""
+    """Return a score for every option, 0 if it is missing. Raise ReplyError if a number is out of range."""
     scores = [0.0] * options
     for name, score in read_json(completion.text, _Scores).scores.items():
         place = int(name) - 1 if name.strip().isdecimal() else -1
@@ -68,7 +68,7 @@ def read_scores(completion: Completion, options: int) -> list[float]:
 
 
 def read_indexes(completion: Completion, options: int, keep: int) -> list[int]:
-    """The first `keep` indexes of the last list in a reply, each once; an empty list names none."""
+    """Return the first `keep` distinct indexes of the last list in a reply. The list may be empty."""
     lists = [value for value in find_json(completion.text) if isinstance(value, list)]
     if not lists or not all(isinstance(index, int) and not isinstance(index, bool) for index in lists[-1]):
         raise ReplyError("the reply holds no list of indexes, such as [0, 2]")
@@ -79,7 +79,7 @@ def read_indexes(completion: Completion, options: int, keep: int) -> list[int]:
 
 
 def read_mark(completion: Completion, first: Mark, second: Mark) -> bool:
-    """Whether the last mark of a reply is the first of two: reasons may speak of both before."""
+    """Check whether the last mark of a reply is `first`. The reasons before it may contain both marks."""
     found = re.findall(rf"\[\s*({re.escape(first)}|{re.escape(second)})\s*\]", completion.text.upper())
     if not found:
         raise ReplyError(f"the reply does not end with [{first}] or [{second}]")
@@ -88,7 +88,7 @@ def read_mark(completion: Completion, first: Mark, second: Mark) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Candidate entities behind one explored path, as the entity pruning of System 1 shows them."""
+    """Candidate entities at the end of one explored path, as shown in the entity pruning of System 1."""
 
     explored: str
     entities: tuple[str, ...]
@@ -97,7 +97,7 @@ class Group:
 def rate_relations(
     model: LanguageModel, question: str, groups: Sequence[tuple[str, Sequence[str]]], keep: int
 ) -> list[list[float]]:
-    """Think-on-Graph, relation prune: for each entity the scores of its relations."""
+    """Think-on-Graph, relation prune: return for each entity the scores of its relations."""
     filled = [
         TOG_RELATIONS.fill(keep=keep, question=question, entity=entity, options=_numbered(relations))
         for entity, relations in groups
@@ -108,7 +108,7 @@ def rate_relations(
 def rate_entities(
     model: LanguageModel, question: str, groups: Sequence[tuple[str, Sequence[str]]]
 ) -> list[list[float]]:
-    """Think-on-Graph, entity prune: for each relation the scores of the entities behind it."""
+    """Think-on-Graph, entity prune: return for each relation the scores of its entities."""
     filled = [
         TOG_ENTITIES.fill(question=question, relation=relation, options=_numbered(entities))
         for relation, entities in groups
@@ -117,7 +117,7 @@ def rate_entities(
 
 
 def rate_paths(model: LanguageModel, question: str, batches: Sequence[Sequence[str]]) -> list[list[float]]:
-    """The thesis without its tournament: pointwise scores, a few paths per prompt."""
+    """Score paths one by one, with several paths per prompt: the thesis without its tournament."""
     filled = [TOP_SCORES.fill(question=question, options=_numbered(batch)) for batch in batches]
     return _rated(model, filled, [len(batch) for batch in batches])
 
@@ -125,7 +125,7 @@ def rate_paths(model: LanguageModel, question: str, batches: Sequence[Sequence[s
 def pick_chains(
     model: LanguageModel, question: str, chunks: Sequence[Sequence[str]], counts: Sequence[int], few_shot: bool
 ) -> list[list[int]]:
-    """System 1, relation pruning: for each chunk the indexes of the chains kept."""
+    """System 1, relation pruning: return for each chunk the indexes of the selected chains."""
     example = f"\n{EXAMPLE.user}\n" if few_shot else ""
     asks = [
         Ask(
@@ -139,7 +139,7 @@ def pick_chains(
 
 
 def pick_entities(model: LanguageModel, question: str, groups: Sequence[Group], keep: int) -> list[int]:
-    """System 1, entity pruning: indexes of the entities kept, counted through all groups."""
+    """System 1, entity pruning: return the indexes of the selected entities, counted across all groups."""
     shown, first = [], 0
     for group in groups:
         shown.append(f"Explored Path: {group.explored}\nCandidate-Entities:\n{_indexed(group.entities, first)}")
@@ -152,7 +152,7 @@ def pick_entities(model: LanguageModel, question: str, groups: Sequence[Group], 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two candidates under what is given; one of them empty where one path begins the other."""
+    """Two candidates with their context. One of them is empty if one path is a prefix of the other."""
 
     given: str
     first: str
@@ -160,7 +160,7 @@ class Pair:
 
 
 def first_is_better(model: LanguageModel, question: str, pairs: Sequence[Pair]) -> list[bool]:
-    """System 2: which of two is more relevant; where one is empty, whether the other is relevant at all."""
+    """System 2: compare two candidates. If one is empty, check whether the other candidate is relevant at all."""
     asks = []
     for pair in pairs:
         if pair.first and pair.second:
@@ -173,21 +173,21 @@ def first_is_better(model: LanguageModel, question: str, pairs: Sequence[Pair]) 
 
 
 def is_answered(model: LanguageModel, question: str, candidate: str) -> bool:
-    """System 2: whether a path with the entities at its end answers the question."""
+    """System 2: check whether a path with its end entities answers the question."""
     filled = TOP_ANSWERED.fill(question=question, candidate=candidate)
     one = Ask(filled, lambda reply: read_mark(reply, "ANSWERED", "NOT ANSWERED"), max_tokens=REASONED)
     return _settled(model, [one], "choose", lambda _: False)[0]
 
 
 def is_enough(model: LanguageModel, question: str, facts: Sequence[str], memory: bool) -> bool:
-    """Think-on-Graph, reasoning: whether the facts suffice."""
+    """Think-on-Graph, reasoning: check whether the facts suffice."""
     filled = ENOUGH.fill(basis=WITH_MEMORY if memory else ALONE, question=question, facts="\n".join(facts))
     one = Ask(filled, lambda reply: read_json(reply.text, _Enough).enough, max_tokens=LISTED)
     return _settled(model, [one], "read", lambda _: False)[0]
 
 
 def answers_from(model: LanguageModel, question: str, facts: Sequence[str], memory: bool) -> list[str]:
-    """The answers that a model gives from facts; without memory none where the facts hold none."""
+    """Return the answers that a model reads from facts. Without `memory` they may be empty."""
     otherwise = "" if memory else "If the triplets do not hold the answer, give an empty list."
     filled = ANSWER.fill(
         basis=WITH_MEMORY if memory else ALONE,
@@ -212,7 +212,7 @@ def _settled(model: LanguageModel, asks: Sequence[Ask[T]], role: str, instead: C
     settled = []
     for place, outcome in enumerate(ask(model, asks, role=role)):
         if outcome.value is None:
-            trace.fallback(role, outcome.problem or "no reply", "the given order stands")
+            trace.fallback(role, outcome.problem or "no reply", "the given order is used")
         settled.append(instead(place) if outcome.value is None else outcome.value)
     return settled
 

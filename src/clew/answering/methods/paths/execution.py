@@ -1,4 +1,4 @@
-"""From trails and relation paths to answers: walks a fact at a time, the ends of paths, and what narrows them."""
+"""Turn trails and relation paths into answers: single walks, the ends of paths, and filters on the ends."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from clew.store.open_base import OpenBase
 
 MANY = 20
 SAMPLED = 5
-"""Of at least `MANY` neighbours behind a relation this many are looked at, as in Think-on-Graph."""
+"""Sample size if a relation has at least `MANY` neighbours, as in Think-on-Graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge of a trail, walked from its head ("out") or from its tail ("in")."""
+    """One edge of a trail, followed from its head ("out") or from its tail ("in")."""
 
     relation: str
     direction: Direction
@@ -41,23 +41,23 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """Where a walk began and the steps it took."""
+    """Start and steps of a walk."""
 
     start: int
     steps: tuple[Step, ...] = ()
 
     @property
     def end(self) -> int:
-        """The node the walk has reached."""
+        """Last node of the walk."""
         return self.steps[-1].end if self.steps else self.start
 
     def visits(self, node: int) -> bool:
-        """Whether the walk has been at a node."""
+        """Check whether the walk contains a node."""
         return node == self.start or any(step.end == node for step in self.steps)
 
 
 def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random) -> list[Trail]:
-    """The trail by one step over a relation to every new neighbour, or to a sample of very many."""
+    """Extend the trail by one step to every new neighbour, or to a sample if there are many."""
     reached = [n for n in kb.neighbors(NodeSet.of([trail.end]), use.relation, use.direction) if not trail.visits(n)]
     if len(reached) >= MANY:
         reached = sorted(rng.sample(reached, SAMPLED))
@@ -65,12 +65,12 @@ def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random
 
 
 def in_words(use: RelationUse) -> str:
-    """A relation as an option to choose: its direction is part of its meaning."""
+    """Return a relation as an option text, with its direction."""
     return use.relation if use.direction == "out" else f"{use.relation} (reversed: leads to the subject)"
 
 
 def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
-    """Each trail as evidence, its facts in their stored direction."""
+    """Return each trail as evidence. The facts have their stored direction."""
     nodes = sorted({node for trail in trails for node in (trail.start, *(step.end for step in trail.steps))})
     refs = {ref.id: ref for ref in kb.refs(nodes)}
     found = []
@@ -86,7 +86,7 @@ def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
 
 
 def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list[Path]:
-    """For each answer one walk from the topic to it, as facts."""
+    """Return for each answer one walk from the topic, as facts."""
     layers = [path.topic]
     for move in path.moves:
         layers.append(explorer.walk(layers[-1], move))
@@ -107,11 +107,11 @@ def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer
 
 WITH_EVIDENCE = 20
 MOST_TOPICS = 3
-"""Topics that a conjunction takes, the longest names first."""
+"""Maximum number of topics in a conjunction, longest names first."""
 TOGETHER = 20
-"""Of several topics so many paths each are tried together."""
+"""Maximum number of paths per topic to combine."""
 Scored = list[tuple[RelationPath, float, NodeSet]]
-"""Paths with their scores and where they lead, best first."""
+"""Paths with their scores and end nodes, best first."""
 
 
 def answer_paths(
@@ -123,9 +123,9 @@ def answer_paths(
     conditions: tuple[Formula, ...] = (),
     most: Order | None = None,
 ) -> Answer:
-    """The ends of paths, all with the same score, each with the walk that leads to it.
+    """Return the ends of paths, all with the same score, each with its walk.
 
-    `conditions` and `most` are what the ends were narrowed by, for the formal query to say so.
+    `conditions` and `most` are the filters of the ends. They become part of the formal query.
     """
     kb, nodes = explorer.kb, ends.array.tolist()
     shown = nodes[:WITH_EVIDENCE]
@@ -144,12 +144,12 @@ def answer_paths(
 
 
 def several(topics: Sequence[Topic]) -> list[Topic]:
-    """At most three topics, the longest names first: they say most about what is meant."""
+    """Return at most three topics. Longer names come first because they are more specific."""
     return sorted(topics, key=lambda topic: -len(topic.text))[:MOST_TOPICS]
 
 
 def best_ends(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet]:
-    """The best conjunction of paths, one from each of as many topics as lead to the same nodes, and those nodes."""
+    """Return the best conjunction of paths and its nodes. It covers as many topics as share end nodes."""
     for size in range(len(answered), 1, -1):
         joint = [found for some in combinations(answered, size) if (found := _conjunction(some)) is not None]
         if joint:
@@ -160,7 +160,7 @@ def best_ends(answered: Sequence[Scored]) -> tuple[list[RelationPath], NodeSet]:
 
 
 def _conjunction(answered: Sequence[Scored]) -> tuple[float, list[RelationPath], NodeSet] | None:
-    """One path of each topic, the best that lead to the same nodes: their scores together, and those nodes."""
+    """Return the best combination of one path per topic with shared end nodes: total score, paths and nodes."""
     best: tuple[float, list[RelationPath], NodeSet] | None = None
     for chosen in product(*(ranked[:TOGETHER] for ranked in answered)):
         score = sum(one[1] for one in chosen)
@@ -174,10 +174,10 @@ def _conjunction(answered: Sequence[Scored]) -> tuple[float, list[RelationPath],
 def answer_read(
     kb: KnowledgeBase, question: str, by: str, trails: Sequence[Trail], read: Sequence[str], memory: Names | None
 ) -> Answer:
-    """What was read from trails, each with the walk that leads to it, then where the trails end.
+    """Return the names read from trails, each with its walk, then the ends of the trails.
 
-    A name that is on no trail is what the model remembers: with `memory` it counts where the base has it, without
-    evidence; the formal query states the walks.
+    A name outside the trails comes from the model's memory. With `memory` it counts if the base has it, without
+    evidence. The formal query contains the walks.
     """
     stops = [replace(trail, steps=trail.steps[:count]) for trail in trails for count in range(len(trail.steps), 0, -1)]
     names = {ref.id: _plain(ref.name) for ref in kb.refs(sorted({stop.end for stop in stops}))}
@@ -209,13 +209,13 @@ def answer_read(
 
 
 def path_of(trail: Trail) -> RelationPath:
-    """The relations of a trail, from its start."""
+    """Return the relation path of a trail."""
     moves = tuple((Move(step.relation, "out" if step.direction == "out" else "in"),) for step in trail.steps)
     return RelationPath(NodeSet.of([trail.start]), moves)
 
 
 def triples(kb: KnowledgeBase, trails: Sequence[Trail], label: Callable[[int], str]) -> list[str]:
-    """The facts of trails, each once, as Think-on-Graph shows them."""
+    """Return the distinct facts of trails in the format of Think-on-Graph."""
     facts = [fact for path in paths(kb, trails) for fact in path.facts]
     return list(dict.fromkeys(f"{label(fact.head.id)}, {fact.relation}, {label(fact.tail.id)}" for fact in facts))
 
@@ -225,21 +225,21 @@ def _plain(name: str) -> str:
 
 
 def nothing_found(named: bool) -> str:
-    """Why there is no answer."""
+    """Return the reason why there is no answer."""
     if named:
         return "no path leads from the topic to an answer"
     return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
 
 
-# What a question says about attributes of the nodes on a path: constraints, and the most or the least of them. The
-# thesis names this as future work (1a): "the nationality of the tallest person" needs the tallest person before the
-# path goes on. The learned reader finds the words; where the ends of a path have the attribute, they are narrowed, and
-# the formal query says so; where nodes on the way have it, the path begins anew at those that are meant.
+# Filters on attributes of the nodes on a path: conditions, and the largest or smallest value. The thesis names this as
+# future work (1a): "the nationality of the tallest person" needs the tallest person before the next hop. The learned
+# reader finds the words. If the ends of a path have the attribute, they are filtered, and so is the formal query. If
+# nodes on the way have it, the path restarts at the matching nodes.
 
 
 @dataclass(frozen=True)
 class Refined:
-    """The paths and ends that are left, what the ends were narrowed by, and a note where a path begins anew."""
+    """The remaining paths and ends, the filters of the ends, and a note if a path restarts."""
 
     paths: list[RelationPath]
     ends: NodeSet
@@ -251,7 +251,7 @@ class Refined:
 def answer_refined(
     tools: OpenBase, explorer: Explorer, question: str, by: str, paths: list[RelationPath], ends: NodeSet
 ) -> Answer:
-    """The ends of paths, narrowed by what the question says about attributes, where the base has any."""
+    """Answer with the ends of paths, filtered by attributes in the question if the base has attributes."""
     refined = Refined(paths, ends)
     if explorer.kb.schema.attribute_types:
         asked = reader_parser(tools).parse(question, explorer.kb.schema).interpretation
@@ -261,7 +261,7 @@ def answer_refined(
 
 
 def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, asked: Interpretation) -> Refined:
-    """The ends that meet the conditions on attributes and have the most or the least; all where that leaves none."""
+    """Filter the ends by conditions and by the largest or smallest value. If none remains, restart or return all."""
     order = [key for key in asked.query.order if _attribute(key.expression) is not None]
     conditions = [part for part in asked.query.pattern.where if isinstance(part, Compare) and _is_about_value(part)]
     best = order[0] if order else None
@@ -278,7 +278,7 @@ def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, asked: 
 def _begun_anew(
     explorer: Explorer, path: RelationPath, ends: NodeSet, conditions: Sequence[Compare], best: Order | None
 ) -> Refined:
-    """From the last nodes on the way that have what is asked about."""
+    """Restart the path at the last nodes on the way that the filters apply to."""
     for count in range(len(path.hops) - 1, 0, -1):
         on_the_way = explorer.execute(RelationPath(path.topic, path.hops[:count]))
         left, _, _ = _narrowed(explorer.kb, on_the_way, conditions, best)
@@ -290,7 +290,7 @@ def _begun_anew(
                 limits = conditions_in_words(conditions, words.schema)
                 said = " and ".join([*limits, *([f"that {words.best(best)}"] if best else [])])
                 first = " ".join(move.in_words() for hop in path.hops[:count] for move in hop)
-                return Refined([onward], reached, notes=(f"of what {first} leads to, those {said}: {len(left)}",))
+                return Refined([onward], reached, notes=(f"of the nodes after {first}, those {said}: {len(left)}",))
     return Refined([path], ends)
 
 
@@ -305,7 +305,7 @@ def _is_about_value(part: Compare) -> bool:
 def _narrowed(
     kb: KnowledgeBase, nodes: NodeSet, conditions: Sequence[Compare], best: Order | None
 ) -> tuple[NodeSet, tuple[Formula, ...], Order | None]:
-    """The nodes that are left, and which of the wishes could be met: those whose attribute some of the nodes have."""
+    """Return the remaining nodes and the filters that applied: their attribute occurs among the nodes."""
 
     def about_ends(part: Any) -> Any:
         return replace(part, variable=TARGET) if isinstance(part, Attribute) else part

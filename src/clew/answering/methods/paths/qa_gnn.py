@@ -1,11 +1,11 @@
-"""Messages through the graph around the topics, without a language model (STaRK's QA-GNN baseline).
+"""Pass messages through the graph around the topics, without a language model (STaRK's QA-GNN baseline).
 
 1  topic entities, given or linked, masked in the question
 2  the graph network scores the nodes around them (`clew.answering.reading.graph_network`)
-3  answer with the likeliest nodes, each with the walk that the question opened furthest, as sure as network and reader
-   are together; what no message says, a count, a comparison or a denial, is left to other methods
+3  answer with the likeliest nodes and their best walks. Network and reader together give the certainty
 
-`clew train qa_gnn` trains such weights, on a person's own base or on many; a base it has not seen can be asked.
+Counts, comparisons and negations are left to other methods. `clew train qa_gnn` trains the weights, on one base or on
+many. They also work on bases outside the training data.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
 
 AS_LIKELY = 0.5
-"""Nodes that are at least this much as likely as the best one are answers beside it."""
+"""Minimum probability of further answers, relative to the best node."""
 
 
-NOT_PLAIN = "the question asks for more than what is joined to what: the method focus_plus reads that"
+NOT_PLAIN = "the question asks for more than connections: use the method focus_plus"
 
 
 @dataclass(frozen=True)
 class QaGnn(Method):
-    """Nodes around the topics, by a network that passes messages along what the question asks for."""
+    """Nodes around the topics, scored by a network that passes messages along the requested relations."""
 
     name = "qa_gnn"
     k: int = 20
     topics: tuple[str, ...] = ()
     sure: float = 0.2
-    """What is less certain than this is shown as near, not put forward as the answer."""
+    """Minimum certainty of an answer. Below it, results are shown as close matches."""
     weights: str = ""
-    """A folder that `clew train qa_gnn` wrote; by default the weights that ship with Clew."""
+    """A folder of `clew train qa_gnn`. By default the weights that ship with Clew."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The likeliest nodes, each with the walk that leads to it."""
+        """Return the likeliest nodes, each with its walk."""
         reader = tools.get_or_create(
             f"graph network {self.weights}", lambda: GraphReader(tools.kb, _folder(self.weights))
         )
@@ -71,7 +71,7 @@ class QaGnn(Method):
         return self._judged(answer, reader_parser(tools).parse(question, tools.kb.schema))
 
     def _judged(self, answer: Answer, parse: Parse) -> Answer:
-        """As sure as both are; the network hears what is asked for, but not what kind of question it is."""
+        """Combine the certainties of network and reader. The network does not see the form of the question."""
         if not parse.interpretation.is_plain:
             return replace(answer, certainty=0.0, answer_count=0, query={}, notes=(NOT_PLAIN,))
         certainty = math.sqrt((answer.certainty or 0.0) * (parse.certainty or 0.0))
@@ -79,8 +79,8 @@ class QaGnn(Method):
             return replace(answer, certainty=certainty, answer_count=0, query={})
         return replace(answer, certainty=certainty)
 
-    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not the base's
-        """Which weights answer."""
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are not part of the base
+        """Return the version of the weights."""
         return {"graph network": GraphNetwork(_folder(self.weights)).version}
 
 
@@ -92,7 +92,7 @@ def _trail(told: Told, walk: Sequence[int]) -> Trail:
 
 
 def _answer(question: str, kb: KnowledgeBase, trails: Sequence[Trail], chances: Floats, count: int) -> Answer:
-    """Where the trails end, likeliest first; what is about as likely as the first is put forward with it."""
+    """Build the answer from the ends of the trails, likeliest first. The first `count` are answers."""
     refs, threads = kb.refs([trail.end for trail in trails]), paths(kb, trails)
     candidates = [
         Candidate(ref, float(chance), (thread,)) for ref, chance, thread in zip(refs, chances, threads, strict=True)

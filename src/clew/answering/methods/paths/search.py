@@ -1,12 +1,10 @@
-"""The search of Tournament on Path over relation paths: candidates filtered, then decided by a tournament.
+"""Search over relation paths of Tournament on Path: filter candidates, then decide by a tournament.
 
-`prefilter` chooses which of many candidates a judge gets to see.
-Tournaments keep the best few of many by comparing only a few at a time (section 3.3 of the thesis). `chunked` and
-`pairwise` take the judge as a callable over a batch of independent matches, so that a model may be asked about a whole
-round at once, and so that they can be tested without one. A judge need not be consistent: a > b > c > a is allowed. It
-is a model that is shown paths, or likeness to the question where there is none.
-`grow` searches hop by hop, as System 2 does: what is kept is ranked once more with the entities at the ends in sight,
-and the model is asked whether the best path answers.
+`prefilter` selects the candidates for the judge. Tournaments select the best of many by comparing only a few at a time
+(section 3.3 of the thesis). `chunked` and `pairwise` take the judge as a callable over a batch of independent matches.
+A model can thus judge a whole round at once, and tests need no model. A judge may be inconsistent: a > b > c > a is
+allowed. The judge is a model, or similarity to the question. `grow` searches hop by hop, as System 2 does. It ranks the
+selected paths again with their end entities, and asks the model whether the best path answers the question.
 """
 
 from __future__ import annotations
@@ -32,21 +30,21 @@ from clew.store.index.lexical import K1, B, idf
 from clew.store.index.tokens import stem
 
 MOST_EMBEDDED = 300
-"""Of more candidates only so many are embedded, those that share most words with the question: a hub has thousands."""
+"""Maximum number of candidates to embed, selected by shared words with the question. A hub has thousands."""
 Filter = Literal["aligned", "lexical", "semantic", "rrf", "random", "none"]
 
 
 def path_text(path: RelationPath) -> str:
-    """A path as one text to embed or to search: the words of its relations, in order."""
+    """Return the words of a path's relations in order, as a text to embed or search."""
     return " ".join(words_of(move.relation) for move in path.moves)
 
 
 def prefilter(
     question: str, texts: Sequence[str], kept: int, how: Filter, embedder: Embedder, seed: int = 0
 ) -> list[int]:
-    """The positions of the `kept` texts most like the question, best first; each text is embedded as a whole.
+    """Return the indices of the `kept` texts most similar to the question, best first.
 
-    "aligned" and "none" keep the order in which they come, and "none" keeps them all.
+    Each text is embedded as a whole. "aligned" and "none" leave the order unchanged, and "none" returns all.
     """
     if how in ("semantic", "rrf") and len(texts) > MOST_EMBEDDED:
         first = sorted(best_places(lexical(question, texts), MOST_EMBEDDED))
@@ -67,7 +65,7 @@ def prefilter(
 
 
 def lexical(question: str, documents: Sequence[str]) -> list[float]:
-    """BM25 of a question over a few short texts."""
+    """Return the BM25 scores of a question over a list of short texts."""
     bags = [Counter(stem(word) for word in document.split()) for document in documents]
     terms = [stem(word) for word in re.findall(r"\w+", question.lower())]
     usual = max(sum(map(len, bags)) / max(len(bags), 1), 1e-9)
@@ -84,16 +82,16 @@ def lexical(question: str, documents: Sequence[str]) -> list[float]:
 T = TypeVar("T")
 
 KeepBest = Callable[[Sequence[Sequence[T]], Sequence[int]], Sequence[Sequence[int]]]
-"""Chunks and how many to keep of each → for every chunk the positions kept, best first."""
+"""Chunks and the number to select of each → for every chunk the selected indices, best first."""
 FirstIsBetter = Callable[[Sequence[tuple[T, T]]], Sequence[bool]]
-"""Pairs → for every pair whether its first is the better one."""
+"""Pairs → for every pair whether its first item is better."""
 
 
 def chunked(candidates: Sequence[T], keep_best: KeepBest[T], k: int = 3, size: int = 4) -> list[T]:
-    """The k best, best first: of chunks of `size` the better half goes on, until one chunk is left.
+    """Return the k best, best first. The better half of each chunk of `size` advances until one chunk is left.
 
-    The thesis leaves two cases open: an odd chunk keeps its larger half, and a round that would leave fewer than k is
-    not played: all who are left meet in the final.
+    The thesis leaves two cases open. An odd chunk advances its larger half. If a round would leave fewer than k, it is
+    skipped and all remaining candidates enter the final.
     """
     left = list(candidates)
     while len(left) > size:
@@ -115,15 +113,15 @@ def chunked(candidates: Sequence[T], keep_best: KeepBest[T], k: int = 3, size: i
 
 
 def _valid(verdict: Sequence[int], wanted: int, size: int) -> list[int]:
-    """The first `wanted` distinct positions that exist; where the judge named too few, the earlier order fills up."""
+    """Return the first `wanted` distinct valid indices. If there are too few, fill up in the earlier order."""
     named = [place for place in dict.fromkeys(verdict) if 0 <= place < size]
     return [*named, *(place for place in range(size) if place not in set(named))][:wanted]
 
 
 def pairwise(candidates: Sequence[T], first_is_better: FirstIsBetter[T], k: int = 3) -> list[T]:
-    """The k best, best first: merge sort whose merges stop once k are out, as the rest can never be among them.
+    """Return the k best, best first, by merge sort. A merge stops after k items.
 
-    All merges of a level advance together, one comparison of each per batch.
+    All merges of a level advance together, with one comparison of each per batch.
     """
     runs = [[candidate] for candidate in candidates]
     while len(runs) > 1:
@@ -164,21 +162,21 @@ def _in_lockstep(
 
 
 Mode = Literal["chunked", "pairwise", "list", "none"]
-"""Tournaments of chunks or of pairs, one list of all, or none: scores, a few paths per prompt."""
+"""Tournaments of chunks or of pairs, one list of all, or "none": scores for several paths per prompt."""
 SCORED_AT_ONCE = 5
-"""Paths per prompt where each is scored by itself, as in the thesis."""
+"""Number of paths per prompt for separate scores, as in the thesis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A path as a judge sees it: its topic, and its parts in words."""
+    """A path as a judge sees it: its topic, and its parts as text."""
 
     topic: str
     parts: tuple[str, ...]
 
     @property
     def chain(self) -> str:
-        """The parts alone."""
+        """The parts without the topic."""
         return " ".join(self.parts)
 
     @property
@@ -189,22 +187,22 @@ class Shown:
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """Asks a model as the thesis does; `diff` shows of two paths where they differ, what they share being given."""
+    """Asks a model as the thesis does. `diff` shows two paths as their differences after the shared part."""
 
     model: LanguageModel
     question: str
     diff: bool = True
     few_shot: bool = False
     reasons: bool = True
-    """Pairs as in the thesis: reasons, then [A] or [B]; without, the letter alone, asked in both orders."""
+    """Ask for reasons, then [A] or [B], as in the thesis. Without reasons, ask for the letter in both orders."""
 
     def keep_best(self, chunks: Sequence[Sequence[Shown]], counts: Sequence[int]) -> list[Sequence[int]]:
-        """One list of indexes per chunk, all in one batch."""
+        """Return one list of indexes per chunk, requested as one batch."""
         texts = [_chains(chunk) for chunk in chunks]
         return list(pick_chains(self.model, self.question, texts, counts, self.few_shot))
 
     def first_is_better(self, pairs: Sequence[tuple[Shown, Shown]]) -> list[bool]:
-        """One prompt per pair; of two that look the same the first stands unasked."""
+        """Compare each pair in one prompt. If both look the same, the first wins without a request."""
         shown = [self._pair(*pair) for pair in pairs]
         verdicts = iter(self._better([pair for pair in shown if pair.first != pair.second]))
         return [pair.first == pair.second or next(verdicts) for pair in shown]
@@ -219,7 +217,7 @@ class ModelJudge:
         ]
 
     def scores(self, shown: Sequence[Shown]) -> list[float]:
-        """Five paths per prompt."""
+        """Score five paths per prompt."""
         texts = _chains(shown)
         batches = [texts[start : start + SCORED_AT_ONCE] for start in range(0, len(texts), SCORED_AT_ONCE)]
         return [score for batch in rate_paths(self.model, self.question, batches) for score in batch]
@@ -243,24 +241,24 @@ class ModelJudge:
 
 @dataclass(frozen=True)
 class LikenessJudge:
-    """Compares by how like the question each path is: consistent, so that a tournament only sorts."""
+    """Compares paths by similarity to the question. It is consistent, so a tournament only sorts."""
 
     scorer: Scorer
     question: str
     _known: dict[Shown, float] = field(default_factory=dict, repr=False)
 
     def keep_best(self, chunks: Sequence[Sequence[Shown]], counts: Sequence[int]) -> list[Sequence[int]]:
-        """By score, ties in the given order."""
+        """Select by score. Ties stay in the given order."""
         scored = [self.scores(chunk) for chunk in chunks]
         return [best_places(values, count) for values, count in zip(scored, counts, strict=True)]
 
     def first_is_better(self, pairs: Sequence[tuple[Shown, Shown]]) -> list[bool]:
-        """By score; the first wins a tie."""
+        """Compare by score. The first wins a tie."""
         self.scores([path for pair in pairs for path in pair])
         return [self._known[first] >= self._known[second] for first, second in pairs]
 
     def scores(self, shown: Sequence[Shown]) -> list[float]:
-        """Each path once."""
+        """Score each path once."""
         new = [path for path in dict.fromkeys(shown) if path not in self._known]
         scored = self.scorer.score([Claim(self.question, path.text) for path in new])
         self._known.update((path, score.value or 0.0) for path, score in zip(new, scored, strict=True))
@@ -271,9 +269,9 @@ PathJudge = ModelJudge | LikenessJudge
 
 
 def select(shown: Sequence[Shown], judge: PathJudge, mode: Mode, keep: int, size: int) -> list[int]:
-    """The positions of the best `keep`, best first; `size` is that of chunks."""
+    """Return the indices of the best `keep`, best first. `size` is the size of chunks."""
     if keep < 1 or size < 2:
-        raise InputError(f"a tournament keeps at least 1 (width) of chunks of at least 2 (chunk), not {keep} of {size}")
+        raise InputError(f"width must be at least 1 and chunk at least 2, not {keep} and {size}")
     places = range(len(shown))
     if len(shown) < 2:
         return list(places)
@@ -293,24 +291,24 @@ def select(shown: Sequence[Shown], judge: PathJudge, mode: Mode, keep: int, size
 
 
 def best_places(values: Sequence[float], count: int) -> list[int]:
-    """The positions of the highest values, ties in the given order."""
+    """Return the indices of the highest values. Ties stay in the given order."""
     return sorted(range(len(values)), key=lambda place: -values[place])[:count]
 
 
 def _chains(shown: Sequence[Shown]) -> list[str]:
-    """As the thesis writes them, without the topic where all share it."""
+    """Return paths in the notation of the thesis. Omit the topic if all paths share it."""
     same_topic = len({path.topic for path in shown}) == 1
     return [path.chain if same_topic else path.text for path in shown]
 
 
 Stop = Literal["depth", "answered", "converged"]
 NAMED_ENDS = 10
-"""Entities at the end of a path that a judge is shown."""
+"""Maximum number of end entities that a judge sees."""
 
 
 @dataclass(frozen=True)
 class PathSearch:
-    """How paths are explored and chosen."""
+    """Settings for exploring and choosing paths."""
 
     mode: Mode = "pairwise"
     filter: Filter = "semantic"
@@ -324,39 +322,39 @@ class PathSearch:
     seed: int = 0
 
     def shown(self, path: RelationPath, topic: str) -> Shown:
-        """A path without its entities."""
+        """Return a path without its entities."""
         parts = tuple(move.in_words() for move in path.moves)
         return Shown(topic, parts if self.whole else parts[-1:])
 
     def filter_paths(self, question: str, paths: Sequence[RelationPath], embedder: Embedder) -> list[RelationPath]:
-        """The paths that a judge gets to see."""
+        """Select the paths for the judge."""
         texts = list(map(path_text, paths))
         return [paths[at] for at in prefilter(question, texts, self.filtered, self.filter, embedder, self.seed)]
 
     def tournament(self, paths: Sequence[RelationPath], topics: Sequence[str], judge: PathJudge) -> list[RelationPath]:
-        """The best `width` paths, best first; topics[i] is what the topic of paths[i] is called."""
+        """Return the best `width` paths, best first. topics[i] is the name of the topic of paths[i]."""
         shown = [self.shown(path, topic) for path, topic in zip(paths, topics, strict=True)]
         return [paths[place] for place in select(shown, judge, self.mode, self.width, self.chunk)]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as its judges see it, and who they are."""
+    """A question as its judges see it, and the judges."""
 
     question: str
     label: Callable[[int], str]
-    """The name of a node, or what stands for it where it is masked."""
+    """Return the name of a node, or its mask."""
     judge: PathJudge
     answered: Callable[[str], bool] | None = None
-    """Whether a path, with its ends in words, answers the question; None where nobody can say."""
+    """Check whether a path with its end entities answers the question. None without a model."""
 
 
 def grow(
     search: PathSearch, explorer: Explorer, topic: NodeSet, asked: Asked, embedder: Embedder, *, final: bool
 ) -> list[RelationPath]:
-    """Hop by hop from the topic; a kept path competes with the paths that continue it.
+    """Grow paths hop by hop from the topic. A selected path competes with its continuations.
 
-    `final` ranks the kept paths with the entities at their ends, as System 2 does.
+    `final` ranks the selected paths with their end entities, as System 2 does.
     """
     kept: list[RelationPath] = []
     ends: NodeSet | None = None
@@ -385,7 +383,7 @@ def grow(
 
 
 def _with_ends(explorer: Explorer, path: RelationPath, topic: str, label: Callable[[int], str]) -> Shown:
-    """A path with the entities it leads to, as its last part."""
+    """Return a path with its end entities as the last part."""
     ends = explorer.execute(path)
     named = ", ".join(label(int(node)) for node in ends.array[:NAMED_ENDS])
     more = f", … ({len(ends)} in all)" if len(ends) > NAMED_ENDS else ""
@@ -393,7 +391,7 @@ def _with_ends(explorer: Explorer, path: RelationPath, topic: str, label: Callab
 
 
 def _longer(explorer: Explorer, path: RelationPath) -> list[RelationPath]:
-    """The paths one hop longer that lead somewhere."""
+    """Return the paths that are one hop longer and have end nodes."""
     nodes = explorer.execute(path) if path.hops else path.topic
     if path.moves and explorer.leads_to_values(path.moves[-1], nodes):
         return []

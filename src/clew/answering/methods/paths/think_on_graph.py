@@ -1,14 +1,14 @@
-"""Think-on-Graph (Sun et al., ICLR 2024): beam search over the graph, the model judging where to go next.
+"""Think-on-Graph (Sun et al., ICLR 2024): beam search over the graph, with a model that judges the next step.
 
-1  begin at the topic entities of the question
-2  relations: of those that leave or enter the end of each trail keep the best `width`
-3  entities: behind them (a sample of 5 where there are 20 or more) keep the best `width` trails in all
-4  enough? Ask whether the facts of the trails suffice; stop when they do, or at `depth`
-5  answer with what is read from the facts
+1  start at the topic entities of the question
+2  relations: select the best `width` of those that leave or enter the end of each trail
+3  entities: select the best `width` trails in all (from a sample of 5 if a relation has 20 or more entities)
+4  enough? Ask whether the facts of the trails suffice. Stop if they do, or at `depth`
+5  answer from the facts
 
-`prune=score` has the model rate relations and entities 0..1, as the paper does; an entity counts with the product of
-its score and that of its relation. `prune=choose` has it name the best instead. Without a model likeness judges.
-Deviations from the paper: numbers stand in JSON, and what the model remembers counts only with `memory=true`.
+With `prune=score` the model rates relations and entities from 0 to 1, as in the paper. The score of an entity is
+multiplied by that of its relation. With `prune=choose` the model names the best instead. Without a model, similarity
+decides. Deviations from the paper: numbers are JSON, and the model's memory counts only with `memory=true`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class ThinkOnGraph(Method):
     prune: Literal["score", "choose"] = "score"
     """Whether a model rates relations and entities, as in the paper, or names the best."""
     memory: bool = False
-    """Whether the model may answer from what it knows, as in the paper."""
+    """Whether the model may answer from its own knowledge, as in the paper."""
     width: int = 3
     depth: int = 3
     seed: int = 0
     topics: tuple[str, ...] = ()
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The nodes that were read, then the ends of the trails."""
+        """Return the answers read from the facts, then the ends of the trails."""
         if tools.model is None:
             self.refuse(("memory", "prune"), WITHOUT_MODEL)
         rng = random.Random(self.seed)
@@ -95,7 +95,7 @@ class ThinkOnGraph(Method):
         return [_as_scores(one.kept, len(options)) for one, options in zip(chosen, words, strict=True)]
 
     def _entities(self, question: str, rated: Sequence[Rated], tools: OpenBase) -> list[Trail]:
-        """The best trails in all; one alone, or no more than are kept, need no judgement."""
+        """Return the best trails in all. Up to `width` trails need no judgement."""
         trails = [trail for trail, _ in rated]
         if len(trails) <= self.width:
             return trails
@@ -111,7 +111,7 @@ class ThinkOnGraph(Method):
         return [trails[place] for place in best_places(scores, self.width) if scores[place] > 0]
 
     def _scored_entities(self, question: str, rated: Sequence[Rated], tools: OpenBase) -> list[float]:
-        """Relation by relation, each entity's score times that of its relation."""
+        """Score the entities per relation, and multiply by the score of the relation."""
         assert tools.model is not None
         groups: dict[tuple[Trail, str, str], list[int]] = {}
         for place, (trail, _) in enumerate(rated):
@@ -125,7 +125,7 @@ class ThinkOnGraph(Method):
         by_group = dict(zip(several, found, strict=True))
         scores = [0.0] * len(rated)
         for number, places in enumerate(groups.values()):
-            own = by_group.get(number, [1.0] * len(places))  # one entity alone has all of its relation's score
+            own = by_group.get(number, [1.0] * len(places))  # a single entity gets the full score of its relation
             for place, score in zip(places, own, strict=True):
                 scores[place] = score * rated[place][1]
         return scores
@@ -150,7 +150,7 @@ def _facts(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[str]:
 
 
 def _named_by_span(question: str, trails: Sequence[Trail], tools: OpenBase) -> list[str]:
-    """The end of a trail that the extractive reader names, where there is no model."""
+    """Return the end of a trail that the extractive reader names, for use without a model."""
     sources = tuple(Source(path.in_words()) for path in paths(tools.kb, trails))
     [read] = reader_for(tools).read([Reading(question, sources)])
     ends = {ref.name.casefold(): ref.name for ref in tools.kb.refs([trail.end for trail in trails])}
@@ -159,7 +159,7 @@ def _named_by_span(question: str, trails: Sequence[Trail], tools: OpenBase) -> l
 
 
 def _as_scores(kept: Sequence[int], options: int) -> list[float]:
-    """What was chosen as scores, best first."""
+    """Convert a choice to scores, best first."""
     scores = [0.0] * options
     for place, option in enumerate(kept):
         scores[option] = 1 / (1 + place)

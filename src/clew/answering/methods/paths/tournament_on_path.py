@@ -1,22 +1,23 @@
 """Tournament on Path (Xiang & Wu, Chalmers 2026): rank abstract relation paths by tournaments instead of scores.
 
-1  topic entities, given or linked; System 2 masks them all in everything a model sees
-2  explore: whole relation paths (System 2), or paths and then the entities behind them (System 1)
-3  pre-filter: words and meaning fused (System 1), or meaning alone, whole paths embedded (System 2)
+1  topic entities, given or linked. System 2 masks all of them in the prompts
+2  explore: whole relation paths (System 2), or paths and then their end entities (System 1)
+3  pre-filter: words and meaning fused (System 1), or only meaning, with whole paths embedded (System 2)
 4  tournament: chunks of four, few-shot (System 1), or pairs, zero-shot with differences and reasons (System 2)
-5  rank what is left with the entities at the ends in sight (System 2)
-6  stop at a fixed depth (System 1), when the model says that the best path answers (System 2), or by convergence
-7  answer: what the model reads from all walks kept (System 1), or the ends of the best path (System 2), those of
-   several topics intersected, then what the question says about their attributes
+5  rank the remaining paths with their end entities (System 2)
+6  stop at a fixed depth (System 1), if the model accepts the best path (System 2), or by convergence
+7  answer: read by the model from all selected walks (System 1), or the ends of the best path (System 2), intersected
+   for several topics, then filtered by attributes in the question
 
-Deviations from the thesis: the answer of System 2 is the whole end set of a path, so that its formal query gives it;
-memory is an option; without a model likeness to the question judges, and nothing is masked, as nobody is there to
-remember. `prefilter=aligned` holds one tournament over the paths whose relations fit the question's words best.
+Deviations from the thesis: the answer of System 2 is the whole end set of a path, so that its formal query returns it.
+Memory is an option. Without a model, similarity to the question judges, and names are not masked. `prefilter=aligned`
+runs one tournament over the paths whose relations match the question best.
 
-`search.py` explores whole paths; System 1 explores paths and entities, a hop at a time (`grow_walks`):
-a  relation chains that go on from the walks kept so far, merged where topic and relations are the same
+`search.py` explores whole paths. System 1 explores paths and entities, one hop at a time (`grow_walks`):
+
+a  relation chains that continue the selected walks, merged if topic and relations are equal
 b  pre-filter and tournament over the chains
-c  entities behind the best chains, shown in groups by the path that leads to them; the model keeps `width` in all
+c  entities at the end of the best chains, grouped by their path. The model selects `width` in all
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ from clew.models.protocol import Embedder
 from clew.store.open_base import OpenBase
 
 CACHED = 50_000
-"""Phrases whose vectors are kept for a base: a hub has thousands."""
+"""Maximum number of cached phrase vectors per base. A hub has thousands of phrases."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +74,24 @@ class TournamentOnPath(Method):
 
     name = "tournament_on_path"
     system: Literal[1, 2] = 2
-    """System 1 or 2 of the thesis; each further option changes one of its choices."""
+    """System 1 or 2 of the thesis. Each further option changes one of its choices."""
     explore: Literal["paths", "entities"] | None = None
-    """`entities` keeps single entities at each hop, chosen in groups by the path that leads to them."""
+    """`entities` selects single entities at each hop, shown in groups by their path."""
     prefilter: Filter | None = None
     tournament: Mode | None = None
-    """`none` scores paths one by one, five per prompt; `list` shows them all at once."""
+    """`none` scores paths separately, five per prompt. `list` shows all of them at once."""
     path_pruning: bool = True
     """False shows only the last relation of each path."""
     diff: bool | None = None
-    """Of two paths only where they differ; with pairs alone."""
+    """Whether to show only the differences of two paths. Applies only to pairs."""
     reasons: bool | None = None
-    """Reasons before [A] or [B]; false asks for the letter alone, in both orders."""
+    """Whether to ask for reasons before [A] or [B]. False asks only for the letter, in both orders."""
     mask: bool | None = None
     shots: Literal["few", "zero"] | None = None
-    """An example before each chunk or list."""
+    """Whether to show an example before each chunk or list."""
     stop: Stop | None = None
     memory: bool = False
-    """Whether the model may answer from what it knows; System 1 of the thesis does."""
+    """Whether the model may answer from its own knowledge. System 1 of the thesis does."""
     depth: int | None = None
     width: int = 3
     chunk: int | None = None
@@ -99,7 +100,7 @@ class TournamentOnPath(Method):
     topics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what another choice would leave without effect."""
+        """Reject options that have no effect with the other options."""
         super().__post_init__()
         search, entities = self._search, self._explore == "entities"
         if search.mode != "pairwise":
@@ -120,7 +121,7 @@ class TournamentOnPath(Method):
             self.refuse(("stop",), "with explore=entities")
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The answers, all with the same score, each with the walk that leads to it."""
+        """Return the answers, all with the same score, each with its walk."""
         if tools.model is None:
             self.refuse(("memory", "mask", "diff", "reasons", "shots"), WITHOUT_MODEL)
             if self.stop == "answered":
@@ -186,7 +187,7 @@ class TournamentOnPath(Method):
         return [(path, 1.0 / (1 + place), ranker.explorer.execute(path)) for place, path in enumerate(kept)]
 
     def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: OpenBase) -> Answer:
-        """System 1: from all walks that were kept; without a model the ends of those most like the question."""
+        """System 1: answer from all selected walks. Without a model, use the path most similar to the question."""
         kb, model, ranker = tools.kb, tools.model, path_ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
         if model is not None:
@@ -213,17 +214,17 @@ class TournamentOnPath(Method):
 
 
 def phrase_embedder(tools: OpenBase) -> Embedder:
-    """Embeds the phrases that paths are shown in, each once for a base."""
+    """Return the embedder for the phrases of paths. It caches vectors per base."""
     return tools.get_or_create("phrase embedder", lambda: CachedEmbedder(tools.embedder, CACHED))
 
 
 def _labels(tools: OpenBase, masked: Mapping[int, str]) -> Callable[[int], str]:
-    """The names of nodes, those that are masked under another one."""
+    """Return a function for the names of nodes. It replaces masked names."""
     return lambda node: masked[node] if node in masked else tools.kb.refs([node])[0].name
 
 
 def _prune_by_likeness(asked: Asked) -> Prune:
-    """The entities that are, with the path that leads to them, most like the question."""
+    """Return a function that selects the entities most similar to the question, together with their path."""
 
     def prune(groups: Sequence[Group], keep: int) -> Sequence[int]:
         shown = [Shown(group.explored, (f"-> {entity}",)) for group in groups for entity in group.entities]
@@ -237,7 +238,7 @@ def _default(given: bool | None, usual: bool) -> bool:
 
 
 Prune = Callable[[Sequence[Group], int], Sequence[int]]
-"""Groups of entities and how many to keep → positions of those kept, counted through all groups."""
+"""Groups of entities and the number to select → selected indices, counted across all groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,7 @@ def grow_walks(
     prune: Prune,
     enough: Callable[[Sequence[Trail]], bool] | None = None,
 ) -> list[Walk]:
-    """Every walk that was kept, the longest last: the answer is read from all of them."""
+    """Return all selected walks, longest last. The answer is read from all of them."""
     kept = [Walk(RelationPath(topic.nodes), Trail(node)) for topic in topics for node in topic.nodes]
     read: list[Walk] = []
     for depth in range(search.depth):
@@ -284,7 +285,7 @@ def grow_walks(
 
 
 def explored(walk: Walk, label: Callable[[int], str]) -> str:
-    """The walk up to its last relation, as System 1 shows what leads to a group of entities."""
+    """Return the walk up to its last relation, as System 1 shows it for a group of entities."""
     named = [f"[Entity] {label(walk.trail.start)}"]
     for place, step in enumerate(walk.trail.steps):
         arrow = "->" if step.direction == "out" else "<-"
@@ -308,14 +309,14 @@ def _pruned(search: PathSearch, walks: Sequence[Walk], asked: Asked, embedder: E
 
 
 def _reached(explorer: Explorer, walk: Walk, lead: Lead) -> list[int]:
-    """Where a hop leads that the walk has not been."""
+    """Return the nodes that a hop leads to and that are not on the walk."""
     before = walk.path.hops[-1] if walk.path.hops else None
     reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, before, walk.path.topic)
     return [node for node in reached if not walk.trail.visits(node)]
 
 
 def _steps(explorer: Explorer, walk: Walk, lead: Lead) -> list[Walk]:
-    """The walk over one hop to each of its new ends."""
+    """Extend the walk over one hop to each of its new ends."""
     here, path = walk.trail.end, walk.path.then(lead.hop)
     return [
         Walk(path, Trail(walk.trail.start, (*walk.trail.steps, *_over(explorer, here, lead.hop, node))))
@@ -324,7 +325,7 @@ def _steps(explorer: Explorer, walk: Walk, lead: Lead) -> list[Walk]:
 
 
 def _over(explorer: Explorer, here: int, hop: Hop, end: int) -> tuple[Step, ...]:
-    """The edges of a hop: one, or two with a node without a name between them."""
+    """Return the edges of a hop: one, or two with an unnamed node between them."""
     if len(hop) == 1:
         return (_step(hop[0], end),)
     middle = explorer.walk(NodeSet.of([here]), hop[0]) & explorer.walk(NodeSet.of([end]), hop[1].back)

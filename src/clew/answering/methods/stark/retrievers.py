@@ -1,14 +1,14 @@
 """STaRK's retrievers over node documents, restricted to the answer types.
 
 bm25                 words of the question against words of the documents (Robertson and Zaragoza, 2009)
-vector_search        meaning of the question against meaning of the documents (STaRK's VSS); with `weights`, as two
-                     trained encoders tell it (STaRK's Dense Retriever)
+vector_search        meaning of the question against meaning of the documents (STaRK's VSS), or with `weights` by two
+                     trained encoders (STaRK's Dense Retriever)
 multi_vector_search  the best by meaning, rescored chunk by chunk (STaRK's multi-VSS)
 hybrid               words and meaning, by reciprocal rank fusion (Cormack et al., 2009)
-llm_reranker         the best by meaning, put in order by a model (STaRK's VSS + LLM reranker)
+llm_reranker         the best by meaning, reranked by a model (STaRK's VSS + LLM reranker)
 
-A document holds what is written about a node and what it is joined to, as in the paper; `with_relations=false` leaves
-the latter out. Each retriever shows for a node the sentence of its document that shares most with the question.
+A document contains the texts and relations of a node, as in the paper. `with_relations=false` omits the relations. Each
+result shows the sentence of its document that shares most words with the question.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from clew.store.open_base import OpenBase
 
 @dataclass(frozen=True)
 class Bm25(Method):
-    """Words of the question against words of the node documents, with no model at all."""
+    """Words of the question against words of the node documents, without any model."""
 
     name = "bm25"
     k: int = 20
     with_relations: bool = True
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked nodes with the matching sentence of each."""
+        """Return ranked nodes with the matching sentence of each."""
         words = words_of(tools, self.with_relations)
         ranking = words.search(question, self.k, among=answer_nodes(tools.kb))
         return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
@@ -70,10 +70,10 @@ class VectorSearch(Method):
     k: int = 20
     with_relations: bool = True
     weights: str = ""
-    """A folder of `clew train dense_retriever`: its encoders search in place of the base's embedder."""
+    """A folder of `clew train dense_retriever`: its encoders replace the base's embedder."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked nodes with the matching sentence of each."""
+        """Return ranked nodes with the matching sentence of each."""
         relations, dense = self.with_relations, None
         if self.weights:
             opening = partial(dense_vectors, tools, Path(self.weights), relations)
@@ -81,8 +81,8 @@ class VectorSearch(Method):
         ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=relations, vectors=dense)
         return answer_with_passages(tools.kb, question, ranking, relations=relations)
 
-    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - weights lie beside the base
-        """The digest of the card of trained encoders, which names theirs."""
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - the weights are outside the base
+        """Return the digest of the card of trained encoders, which names their digests."""
         return {"weights": file_sha256(Path(self.weights) / CARD)} if self.weights else {}
 
 
@@ -97,7 +97,7 @@ class MultiVectorSearch(Method):
     with_relations: bool = True
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked nodes with the matching sentence of each."""
+        """Return ranked nodes with the matching sentence of each."""
         among = answer_nodes(tools.kb)
         first = nearest(tools, question, max(self.k, self.pool), among, relations=self.with_relations)
         vectors = vectors_of(tools, self.with_relations)
@@ -116,7 +116,7 @@ class Hybrid(Method):
     with_relations: bool = True
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked nodes with the matching sentence of each."""
+        """Return ranked nodes with the matching sentence of each."""
         among = answer_nodes(tools.kb)
         words = words_of(tools, self.with_relations).search(question, self.depth, among=among)
         meaning = nearest(tools, question, self.depth, among, relations=self.with_relations)
@@ -126,11 +126,11 @@ class Hybrid(Method):
 
 @dataclass(frozen=True)
 class LlmReranker(Method):
-    """Meaning finds the candidates, a model puts them in order; without one the order of the vectors stays.
+    """Meaning finds the candidates, a model reranks them. Without a model the order of the vectors stays.
 
     1  the k best nodes by cosine of their documents
-    2  rerank them: each scored 0..1 with its document and relations, plus 0.1 · (k - rank) / k for the earlier place;
-       or as a list; or in pairs; or, without a model, by likeness
+    2  rerank them: each scored 0..1 with its document and relations, plus 0.1 · (k - rank) / k for the earlier rank,
+       or as a list, or in pairs, or without a model by similarity
     """
 
     name = "llm_reranker"
@@ -139,7 +139,7 @@ class LlmReranker(Method):
     with_relations: bool = True
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """Ranked nodes with their scores and places before and after."""
+        """Return ranked nodes with their scores, and their ranks before and after."""
         reranker = reranker_for(tools, self.reranker)
         ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=self.with_relations)  # 1
         found = [Found(node, score, None, "by meaning") for node, score in ranking]
@@ -153,13 +153,13 @@ TRAIN = "`clew train dense_retriever` trains weights for a base"
 
 
 def dense_vectors(tools: OpenBase, weights: Path, relations: bool, *, judged: bool = True) -> VectorIndex:
-    """The node documents as trained encoders see them, once their card fits the base and says that they are of use.
+    """Return the vector index of trained encoders, after checking that their card fits the base.
 
-    Those that did worse than vector search on questions held apart are refused, unless they are about to be `judged`.
+    With `judged`, reject encoders that did worse than vector search on held-out questions.
     """
     card = read_settings(weights / CARD)
     if not isinstance(card.get(QUESTIONS), str):
-        raise NotFoundError(f"{weights} holds no dense retriever (no {CARD} of one): {TRAIN}")
+        raise NotFoundError(f"{weights} does not contain a dense retriever (no {CARD} of one): {TRAIN}")
     if card.get("format") != FORMAT:
         raise InputError(f"{weights} has format {card.get('format')}, this version reads {FORMAT}: train it again")
     if judged and not card.get("usable"):

@@ -1,1 +1,1 @@
-"""Candidate answers, reranked by what connects them with the question."""
+"""Rerank candidate answers by their connections to the question."""

@@ -1,9 +1,9 @@
-"""Where the candidates that are reranked come from, and which entities a question is about.
+"""Sources of the candidates to rerank, and the entities of a question.
 
-near_entities    short random walks from the question's entities: near and little connected nodes first, hubs last
+near_entities    short random walks from the question's entities: near nodes with few edges first, hubs last
 of_method        the ranking of another method
-written_answers  what a model answers when asked for many different answers, linked to nodes by name
-of_file          candidates that somebody else found
+written_answers  many different answers of a model, linked to nodes by name
+of_file          candidates from a file
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from clew.store.index.protocol import Link, Names
 
 FloatArray = NDArray[np.float64]
 WIDEST = 500
-"""Nodes from which a walk goes on at each step, the most likely ones."""
+"""Maximum number of nodes from which a walk continues at each step, likeliest first."""
 
 
 def nearby(kb: KnowledgeBase, start: Sequence[int], k: int, *, steps: int = 3, among: NodeSet | None = None) -> Ranking:
-    """The k nodes most likely to be reached from `start` in 1, 2 or more steps along edges of either direction.
+    """Return the k likeliest nodes of random walks from `start` in either direction, with up to `steps` steps.
 
-    Of a node the best of its chances for the different numbers of steps counts, each relative to the most likely node
-    at that number: otherwise nearer nodes would always come before farther ones.
+    The score of a node is its best probability over the numbers of steps, each divided by the highest probability at
+    that number. Otherwise near nodes would always come before distant nodes.
     """
     at = NodeSet.of(list(start))
     chances: FloatArray = np.full(len(at), 1.0 / max(len(at), 1))
@@ -58,7 +58,7 @@ def nearby(kb: KnowledgeBase, start: Sequence[int], k: int, *, steps: int = 3, a
 
 
 def _step(kb: KnowledgeBase, at: NodeSet, chances: FloatArray) -> tuple[NodeSet, FloatArray]:
-    """Go along one edge chosen at random."""
+    """Follow one random edge."""
     edges = kb.edges(at)
     sources, targets = np.append(edges.heads, edges.tails), np.append(edges.tails, edges.heads)
     leaving = np.isin(sources, at.array)
@@ -70,11 +70,11 @@ def _step(kb: KnowledgeBase, at: NodeSet, chances: FloatArray) -> tuple[NodeSet,
 
 
 MOST_LINKS = 3
-"""Nodes taken for one mention where several bear the name."""
+"""Maximum number of nodes per mention if several share the name."""
 
 
 def question_entities(question: str, names: Names) -> tuple[str, tuple[int, ...]]:
-    """The question without brackets, and the nodes it names: those in brackets, or else every name that occurs."""
+    """Return the question without brackets, and its nodes: the bracketed names, or else all names that occur."""
     marked = [names.link(match[1]) for match in MARKED.finditer(question)]
     if any(marked):
         plain = question.replace("[", "").replace("]", "")
@@ -88,46 +88,46 @@ def _nodes(found: list[tuple[Link, ...]]) -> tuple[int, ...]:
 
 
 QuestionKind = Literal["entity", "yes/no", "count"]
-"""Subgraphs rank entities; whether something holds and how many there are, the paper reports apart."""
+"""Subgraphs rank entities. The paper reports yes/no questions and counts separately."""
 
 
 def question_kind(question: str) -> QuestionKind:
-    """What a question asks for, by its words."""
+    """Classify a question by its words."""
     kind = Asked(question).kind
     return "yes/no" if kind == "yes or no" else "count" if kind == "number" else "entity"
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Candidates best first without repetition, the entities the question is about, and the question in plain words."""
+    """Distinct candidates, best first, with the entities of the question and the question without brackets."""
 
     question: str
     entities: tuple[int, ...]
     candidates: tuple[int, ...]
     notes: tuple[str, ...] = ()
     value: bool | int | float | None = None
-    """What a generator answers where the question asks for yes, no or a number."""
+    """A generator's answer to a question for yes, no or a number."""
 
 
 CandidateSource = Callable[[str, int], Proposal]
-"""A question and how many candidates are wanted → up to so many, to be reranked."""
+"""A question and a number of candidates → at most that many candidates to rerank."""
 
 
 def of_method(question: str, k: int, *, answer: Callable[[str], Answer], names: Names) -> Proposal:
-    """The first k candidates of another method; entities of the question itself are no answers."""
+    """Return the first k candidates of another method, without the entities of the question."""
     plain, entities = question_entities(question, names)
     nodes = dict.fromkeys(c.node.id for c in answer(question).candidates if c.node.id not in entities)
     return Proposal(plain, entities, tuple(nodes)[:k])
 
 
 def near_entities(question: str, k: int, *, kb: KnowledgeBase, names: Names) -> Proposal:
-    """The k nodes of the answer types that short random walks from the question's entities reach: no model, no text."""
+    """Return the k likeliest answer nodes by random walks from the question's entities. Needs no model and no texts."""
     plain, entities = question_entities(question, names)
     return Proposal(plain, entities, tuple(nearby(kb, entities, k, among=answer_nodes(kb)).nodes.tolist()))
 
 
 def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float | None:
-    """The first written answer that says yes or no, or a number, where that is asked for."""
+    """Return the first written answer that is yes or no, or a number, if the question asks for that."""
     for text in texts:
         said = re.match(r"\W*(yes|no)\b", text, re.IGNORECASE) if kind == "yes/no" else None
         if said is not None:
@@ -140,7 +140,7 @@ def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float 
 
 
 def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> Proposal:
-    """What a model answers when asked for many different answers, in its order; those that name no node are noted."""
+    """Return a model's different answers as nodes, in its order. Note answers that match no node."""
     plain, entities = question_entities(question, names)
     [written] = writer.answers([plain], k)
     value = first_value(question_kind(plain), written.texts)
@@ -160,7 +160,7 @@ def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> P
 
 
 class Given(BaseModel):
-    """Candidates that somebody else found for a question: keys or names of nodes, as the entities are."""
+    """Candidates for a question from a file. Entities and candidates are keys or names of nodes."""
 
     model_config = ConfigDict(extra="ignore")
     id: str
@@ -170,7 +170,7 @@ class Given(BaseModel):
 
 
 def read_candidates(file: Path) -> dict[str, Given]:
-    """JSON lines with id, question, question_entities and candidates, by their questions."""
+    """Read JSON lines with id, question, question_entities and candidates. Return them by question."""
     lines = {}
     for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
         if text.strip():
@@ -184,7 +184,7 @@ def read_candidates(file: Path) -> dict[str, Given]:
 
 
 def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeBase, names: Names) -> Proposal:
-    """The candidates of the line with this question."""
+    """Return the candidates of the line with this question."""
     if question not in lines:
         raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
     plain, entities = question_entities(question, names)
@@ -196,7 +196,7 @@ def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeB
 
 
 def _named(texts: Sequence[str], kb: KnowledgeBase, names: Names) -> tuple[tuple[int, ...], list[str]]:
-    """The nodes of some keys or names, and those that are none."""
+    """Return the nodes of keys or names, and the texts that match no node."""
     nodes: dict[int, None] = {}
     unknown = []
     for text in texts:

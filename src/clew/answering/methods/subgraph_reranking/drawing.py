@@ -1,8 +1,8 @@
-"""A subgraph as a picture (SVG) and as plain values (JSON).
+"""Show a subgraph as a picture (SVG) and as plain values (JSON).
 
-The question's entities stand on the left, the candidate on the right, linked nodes at one height. Layers are ordered by
-the barycentre rule (Sugiyama, Tagawa and Toda 1981) rather than by forces: the picture is the same every time, boxes
-never overlap, and two hundred nodes take milliseconds.
+The question's entities are on the left, the candidate on the right, linked nodes at similar heights. Layers are ordered
+by the barycentre rule (Sugiyama, Tagawa and Toda 1981) instead of forces. The picture is thus deterministic, boxes do
+not overlap, and two hundred nodes take milliseconds.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from clew.store.graph.protocol import KnowledgeBase
 
 SWEEPS = 12
 TALLEST = 24
-"""Nodes in one column; a fuller layer is spread over several columns side by side."""
+"""Maximum number of nodes in one column. A larger layer uses several columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A column, counted from the left, and a height in rows; the middle of the picture has height 0."""
+    """A column, counted from the left, and a height in rows. The middle of the picture has height 0."""
 
     column: int
     row: float
 
 
 def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]]) -> list[Place]:
-    """A place for each node, given its layer and which nodes are linked."""
+    """Return a position for each node, from the layers and the links."""
     count = len(layers)
     linked = np.zeros((count, count))
     for one, other in links:
@@ -58,7 +58,7 @@ def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]]) -> l
         columns = -(-len(group) // TALLEST)
         rows = -(-len(group) // columns)
         for rank, node in enumerate(ordered):
-            # neighbours in height stand side by side, each column half a row lower than the one before
+            # nodes of similar height are next to each other, each column half a row lower than the one before
             row, across = divmod(rank, columns)
             places[node] = Place(column + across, row - (rows - 1) / 2 + (across / columns if columns > 1 else 0.0))
         column += columns
@@ -72,14 +72,14 @@ def _spread(count: int) -> NDArray[np.float64]:
 FONT, SMALL = 13, 11
 BOX, ROW, GAP, NARROW, MARGIN = 26, 46, 150, 28, 24
 MANY_LINES = 80
-"""A picture with more lines than this draws them faintly and labels only the first so many."""
+"""Number of lines above which lines are faint. At most this many lines get labels."""
 LONGEST_NAME = 34
 LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
-"""Where on an edge its label may stand, in order of preference."""
+"""Positions of a label along its edge, in order of preference."""
 ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate"}
-"""The part of a node, in words → how its box looks."""
+"""Role of a node as text → style of its box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class _Box:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """All edges between two nodes as one line: parallel edges share it, their relations share its label."""
+    """All edges between two nodes as one line. Its label lists their relations."""
 
     one: int
     other: int
@@ -108,7 +108,7 @@ class _Line:
 
 
 def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph) -> str:
-    """The subgraph from left (question entities) to right (candidate), relations on the edges and in a legend."""
+    """Draw the subgraph from left (question entities) to right (candidate). Edges and a legend show the relations."""
     names = [ref.name for ref in kb.refs(subgraph.nodes)]
     lines = _lines(subgraph)
     layers = _layers(subgraph)
@@ -129,7 +129,7 @@ def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph) -> str:
 
 
 def _layers(subgraph: Subgraph) -> list[int]:
-    """How far along a path each node lies, so that every path ends in the last layer."""
+    """Return the position of each node along its path, scaled so that every path ends in the last layer."""
     longest = max((found.distance or 0 for found in subgraph.paths), default=0) or 1
     layers = dict.fromkeys(subgraph.entities, 0)
     for found in subgraph.paths:
@@ -169,7 +169,7 @@ def _boxes(names: Sequence[str], layers: Sequence[int], places: Sequence[Place])
     edge, layer = 0.0, layers[columns[0][0]]
     for column, nodes in sorted(columns.items()):
         widest = max(widths[node] for node in nodes)
-        edge += (GAP if layers[nodes[0]] != layer else NARROW) if column else 0  # labels stand between layers
+        edge += (GAP if layers[nodes[0]] != layer else NARROW) if column else 0  # labels need space between layers
         middles[column], edge, layer = edge + widest / 2, edge + widest, layers[nodes[0]]
     return [_Box(middles[place.column], place.row * ROW, width) for place, width in zip(places, widths, strict=True)]
 
@@ -177,7 +177,7 @@ def _boxes(names: Sequence[str], layers: Sequence[int], places: Sequence[Place])
 def _edges(
     lines: Sequence[_Line], boxes: Sequence[_Box], labels: Sequence[str], colours: dict[int, int]
 ) -> tuple[list[str], list[str]]:
-    """The lines, and those of their labels that find a free place; the legend names every relation anyway."""
+    """Return the lines, and the labels that fit without overlap. The legend lists every relation."""
     drawn, written = [], []
     taken = list(boxes)
     for line in sorted(lines, key=lambda line: (abs(boxes[line.one].y - boxes[line.other].y), line.one, line.other)):
@@ -208,7 +208,7 @@ def _edges(
 
 
 def _ends(one: _Box, other: _Box) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Where a line leaves one box and meets the other, and how far it bows out between nodes of one column."""
+    """Return the start and end of a line between two boxes, and its bend if both are in one column."""
     if abs(one.x - other.x) * 2 >= one.width + other.width:
         toward = 1 if other.x > one.x else -1
         return (one.x + toward * one.width / 2, one.y), (other.x - toward * other.width / 2, other.y), 0.0
@@ -239,7 +239,7 @@ def _nodes(subgraph: Subgraph, names: Sequence[str], boxes: Sequence[_Box]) -> l
 def _legend(
     subgraph: Subgraph, labels: Sequence[str], left: float, top: float, width: float
 ) -> tuple[list[str], float]:
-    """Which box is what, and every relation with its colour."""
+    """Return the legend of box styles and relation colours, and its height."""
     parts, x, y = [], left, top + 12
     entries = [(look, role) for role, look in ROLES.items()]
     entries += [(f"r{place % len(LIGHT)}", labels[relation]) for relation, place in _colours(subgraph).items()]
@@ -259,7 +259,7 @@ def _legend(
 
 
 def _colours(subgraph: Subgraph) -> dict[int, int]:
-    """Relation code → place in the palette, in order of code."""
+    """Return the palette index of each relation code, in order of code."""
     return {relation: place for place, relation in enumerate(sorted(set(subgraph.edges.relations.tolist())))}
 
 
@@ -268,7 +268,7 @@ def _short(text: str) -> str:
 
 
 def _width(text: str, size: int) -> float:
-    """An estimate: East Asian characters are twice as wide as Latin ones."""
+    """Estimate the width of a text. East Asian characters count twice as wide as Latin ones."""
     return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.56 for letter in text) * size
 
 
@@ -299,7 +299,7 @@ def _style() -> str:
 
 
 def subgraph_json(kb: KnowledgeBase, subgraph: Subgraph) -> dict[str, Any]:
-    """Nodes with their roles, edges, distances, features and the text."""
+    """Return nodes with their roles, edges, distances, features and the text."""
     refs = kb.refs(subgraph.nodes)
     keys = {ref.id: ref.key for ref in refs}
     names = kb.schema.relation_names

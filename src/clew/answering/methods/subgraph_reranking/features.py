@@ -1,11 +1,11 @@
-"""What rankers see of a candidate: numbers of its subgraph (Salnikov et al., section 3.2.1), and groups of features.
+"""Features of a candidate for rankers: numbers of its subgraph (Salnikov et al., section 3.2.1), and feature groups.
 
-A `Pool` holds the candidates of a question with their subgraphs; a `FeaturePipeline` makes a row of each: embeddings of
-texts, numbers of the graph, cosines with the question, the place among the candidates.
+A `Pool` contains the candidates of a question with their subgraphs. A `FeaturePipeline` turns each into a row:
+embeddings of texts, numbers of the graph, cosines with the question, the rank among the candidates.
 
 In the formulas the subgraph is a directed multigraph with n nodes, m edges and c components. Deviations from the
-paper's code: cycles are counted by the cycle rank, since counting simple cycles takes exponential time; bridges are
-bridges, not 2-edge-connected components; Katz centrality takes an α that is safe for every subgraph.
+paper's code: cycles are counted by the cycle rank, because counting simple cycles takes exponential time. Bridges are
+bridges, not 2-edge-connected components. Katz centrality uses an α that is safe for every subgraph.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ DAMPING = 0.85
 
 
 def node_count(subgraph: Subgraph) -> float:
-    """n."""
+    """Return n."""
     return float(len(subgraph.nodes))
 
 
 def edge_count(subgraph: Subgraph) -> float:
-    """m, parallel edges counted each."""
+    """Return m, including parallel edges."""
     return float(len(subgraph.edges))
 
 
 def cycle_rank(subgraph: Subgraph) -> float:
-    """m - n + c: how many independent cycles there are; a pair of parallel edges is one, and so is a loop."""
+    """Return m - n + c, the number of independent cycles. A pair of parallel edges or a loop is a cycle."""
     components = rustworkx.number_connected_components(_simple_graph(subgraph))
     return float(len(subgraph.edges) - len(subgraph.nodes) + components)
 
 
 def bridge_count(subgraph: Subgraph) -> float:
-    """Edges whose removal disconnects something; an edge with a parallel one is none."""
+    """Return the number of edges whose removal disconnects the graph. Parallel edges do not count."""
     heads, tails = subgraph.ends
     repeats = Counter(frozenset(pair) for pair in zip(heads.tolist(), tails.tolist(), strict=True))
     return float(sum(repeats[frozenset(pair)] == 1 for pair in rustworkx.bridges(_simple_graph(subgraph))))
 
 
 def average_shortest_path(subgraph: Subgraph) -> float:
-    """The mean distance from a question entity to the candidate in edges; most_hops + 1 where there is no path."""
+    """Return the mean distance from question entity to candidate, in edges. Without a path it is most_hops + 1."""
     if not subgraph.paths:
         return float(subgraph.most_hops + 1)
     lengths = [subgraph.most_hops + 1 if p.distance is None else p.distance for p in subgraph.paths]
@@ -63,13 +63,13 @@ def average_shortest_path(subgraph: Subgraph) -> float:
 
 
 def density(subgraph: Subgraph) -> float:
-    """m / (n (n - 1)); 0 for a single node."""
+    """Return m / (n (n - 1)), or 0 for a single node."""
     n = len(subgraph.nodes)
     return len(subgraph.edges) / (n * (n - 1)) if n > 1 else 0.0
 
 
 def katz_centrality(subgraph: Subgraph) -> float:
-    """Of the candidate: x = α Aᵀ x + 1, with α < 1 / λmax (Katz 1953).
+    """Return the Katz centrality of the candidate: x = α Aᵀ x + 1, with α < 1 / λmax (Katz 1953).
 
     The largest row sum and the largest column sum both bound λmax, so 0.9 over the smaller is safe without eigenvalues.
     """
@@ -81,7 +81,7 @@ def katz_centrality(subgraph: Subgraph) -> float:
 
 
 def page_rank(subgraph: Subgraph) -> float:
-    """Of the candidate, with damping 0.85; a node without outgoing edges links to all (Page et al. 1999)."""
+    """Return the candidate's PageRank, damping 0.85. A node without outgoing edges links to all (Page et al. 1999)."""
     links = _adjacency(subgraph)
     n = len(links)
     leaving = links.sum(axis=1, keepdims=True)
@@ -91,7 +91,7 @@ def page_rank(subgraph: Subgraph) -> float:
 
 
 def unreached_share(subgraph: Subgraph) -> float:
-    """The share of question entities that no path connects to the candidate; 1 where there are none."""
+    """Return the share of question entities without a path to the candidate. 1 if there are no entities."""
     return len(subgraph.unreached) / len(subgraph.entities) if subgraph.entities else 1.0
 
 
@@ -106,16 +106,16 @@ GRAPH_FEATURES: Mapping[str, Callable[[Subgraph], float]] = {
     "pagerank": page_rank,
     "disconnected": unreached_share,
 }
-"""Every feature by name, in the order of a ranker's columns."""
+"""All features by name, in the order of a ranker's columns."""
 
 
 def graph_features(subgraph: Subgraph) -> FloatArray:
-    """All features of a subgraph."""
+    """Return all features of a subgraph."""
     return np.array([feature(subgraph) for feature in GRAPH_FEATURES.values()])
 
 
 def _adjacency(subgraph: Subgraph) -> FloatArray:
-    """How many edges lead from each node (row) to each (column)."""
+    """Return the number of edges from each node (row) to each node (column)."""
     n = len(subgraph.nodes)
     heads, tails = subgraph.ends
     return np.bincount(heads * n + tails, minlength=n * n).reshape(n, n).astype(np.float64)
@@ -141,9 +141,9 @@ class Pool:
     names: tuple[str, ...]
     subgraphs: tuple[Subgraph, ...]
     graph_texts: tuple[str, ...]
-    """Each subgraph in words."""
+    """Each subgraph as text."""
     path_texts: tuple[str, ...]
-    """The relations of the clearest path to each candidate."""
+    """The relations of the first path to each candidate."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -155,7 +155,7 @@ def make_pool(
     subgraphs: Sequence[Subgraph],
     write: Callable[[Sequence[Subgraph]], Sequence[str]] | None = None,
 ) -> Pool:
-    """Everything a ranker may ask about the candidates; `write` puts subgraphs into words, row by row by default."""
+    """Build the pool of candidates. `write` converts subgraphs to text, by default fact by fact."""
     names = tuple(ref.name for ref in kb.refs([subgraph.candidate for subgraph in subgraphs]))
     texts = write(subgraphs) if write else [linearize(kb, subgraph) for subgraph in subgraphs]
     return Pool(question, names, tuple(subgraphs), tuple(texts), tuple(_path_text(kb, s) for s in subgraphs))
@@ -163,23 +163,23 @@ def make_pool(
 
 @dataclass(frozen=True)
 class FeaturePipeline:
-    """Chosen groups of features, in the order of `GROUPS`; the embedder serves all texts."""
+    """Selected groups of features, in the order of `GROUPS`, with the embedder for all texts."""
 
     groups: tuple[str, ...]
     embedder: Embedder
 
     def __post_init__(self) -> None:
-        """Refuse unknown groups."""
+        """Reject unknown groups."""
         unknown = [group for group in self.groups if group not in GROUPS]
         if unknown or not self.groups:
             wrong = f"no feature group {', '.join(unknown)}" if unknown else "no feature group given"
-            raise InputError(f"{wrong}; choose among {', '.join(GROUPS)}")
+            raise InputError(f"{wrong}: choose among {', '.join(GROUPS)}")
         ordered = tuple(group for group in GROUPS if group in self.groups)
         object.__setattr__(self, "groups", ordered)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The name of every column: `group` or `group:feature`; the columns of one embedding share their name."""
+        """The name of every column: `group` or `group:feature`. The columns of one embedding share their name."""
         embedded = self.embedder.dimension
         names: Mapping[str, tuple[str, ...]] = {
             "text": ("text",) * embedded,
@@ -191,7 +191,7 @@ class FeaturePipeline:
         return tuple(name for group in self.groups for name in names[group])
 
     def matrix(self, pool: Pool) -> FloatArray:
-        """One row per candidate."""
+        """Return one row per candidate."""
         if not len(pool):
             return np.empty((0, len(self.columns)))
         in_words = self._vectors(pool.graph_texts) if {"g2t", "match"} & set(self.groups) else np.empty((0, 0))
@@ -219,7 +219,7 @@ def _source(count: int) -> FloatArray:
 
 
 def _path_text(kb: KnowledgeBase, subgraph: Subgraph) -> str:
-    """The relations along the first path of the first entity that has one; empty where nothing is connected."""
+    """Return the relations along the first path of the first connected entity. Empty if there is no path."""
     labels = relation_labels(kb)
     path = next((found.paths[0] for found in subgraph.paths if found.paths), ())
     between: dict[frozenset[int], list[str]] = {}

@@ -1,8 +1,8 @@
-"""A subgraph in words (Salnikov et al.): fact by fact, or as a model writes it.
+"""Convert a subgraph to text (Salnikov et al.): fact by fact, or by a model.
 
-linearize    deterministic Graph2Text: the facts one after another (algorithm 2)
+linearize    deterministic Graph2Text: a list of the facts (algorithm 2)
 highlight    marks the candidate's name in a text (section 4.4)
-GraphWriter  a model writes sentences; a text that drops an entity or invents one is not used
+GraphWriter  a model writes sentences. Texts that omit or invent an entity are rejected
 rates        coverage and hallucination over many texts (table 3)
 """
 
@@ -22,11 +22,11 @@ from clew.models.structured import Ask, Prompt, ask
 from clew.store.graph.protocol import KnowledgeBase
 
 HIGHLIGHT = ("[unused1]", "[unused2]")
-"""Tokens a sentence encoder has no meaning for yet: a fine-tuned ranker learns that they mark the candidate."""
+"""Unused tokens of the sentence encoder. A fine-tuned ranker learns that they mark the candidate."""
 
 
 def triples_in_words(kb: KnowledgeBase, subgraph: Subgraph) -> list[tuple[str, str, str]]:
-    """Head, relation and tail by name: row by row over the labelled adjacency matrix, question entities first."""
+    """Return head, relation and tail by name, row by row over the adjacency matrix, question entities first."""
     labels = relation_labels(kb)
     names = [ref.name for ref in kb.refs(subgraph.nodes)]
     heads, tails = subgraph.ends
@@ -35,12 +35,12 @@ def triples_in_words(kb: KnowledgeBase, subgraph: Subgraph) -> list[tuple[str, s
 
 
 def relation_labels(kb: KnowledgeBase) -> Mapping[str, str]:
-    """How people call each relation."""
+    """Return the label of each relation."""
     return {relation.name: relation.label for relation in reversed(kb.schema.relations)}
 
 
 def linearize(kb: KnowledgeBase, subgraph: Subgraph) -> str:
-    """`head, relation, tail; head, relation, tail; …`; the names of the lone nodes where nothing is connected."""
+    """Return `head, relation, tail; head, relation, tail; …`, or the names of the nodes if there are no edges."""
     triples = triples_in_words(kb, subgraph)
     if not triples:
         return "; ".join(ref.name for ref in kb.refs(subgraph.nodes))
@@ -48,7 +48,7 @@ def linearize(kb: KnowledgeBase, subgraph: Subgraph) -> str:
 
 
 def highlight(text: str, name: str) -> str:
-    """Every whole occurrence of the candidate's name between two marks; the marked name first where it is missing."""
+    """Mark every whole occurrence of the candidate's name. If it is missing, prepend the marked name."""
     opening, closing = HIGHLIGHT
     marked, found = re.subn(
         rf"(?<!\w){re.escape(name)}(?!\w)", lambda match: f"{opening}{match[0]}{closing}", text, flags=re.IGNORECASE
@@ -58,31 +58,31 @@ def highlight(text: str, name: str) -> str:
 
 PROMPT = Prompt.load("clew.answering.methods.subgraph_reranking", "graph_to_text")
 MOST_FACTS = 40
-"""Facts put into words; the rest of a large subgraph stays unsaid, and entities it alone names are not missed."""
+"""Maximum number of facts in a text. The check ignores entities of the remaining facts."""
 NUMBER = re.compile(r"(?<!\w)\d+(?:[.,:]\d+)*(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
 class Faithfulness:
-    """Which names a text keeps and which it invents."""
+    """Names that a text contains, omits or invents."""
 
     entities: int
     missing: tuple[str, ...]
     strangers: tuple[str, ...]
     """Names and numbers that occur in no fact."""
     question_entities: tuple[int, int]
-    """How many of the question entities the text keeps, and how many there are."""
+    """Number of question entities in the text, and in the facts."""
     candidate: bool
 
     @property
     def faithful(self) -> bool:
-        """Every entity and no stranger."""
+        """Whether the text has all entities and no invented names."""
         return not self.missing and not self.strangers
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenGraph:
-    """The text that is used, what the model wrote, and what the check found; the two differ after a fallback."""
+    """The final text, the model's text, and the check. The two texts differ after a fallback."""
 
     text: str
     written: str | None = None
@@ -92,28 +92,28 @@ class WrittenGraph:
 
 @dataclass(frozen=True, slots=True)
 class FaithfulnessRates:
-    """Shares over many texts: the paper's table 3, and how often something is invented."""
+    """Shares over many texts: the paper's table 3, and the share of texts with invented names."""
 
     texts: int
     coverage: float
-    """Of all entities."""
+    """Share of all entities that the texts contain."""
     question_entities: float
     candidates: float
     hallucinated: float
-    """Of the texts, those that name a stranger."""
+    """Share of the texts with an invented name or number."""
     used: float
-    """Of the texts, those that passed the check."""
+    """Share of the texts that passed the check."""
 
 
 @dataclass(frozen=True)
 class GraphWriter:
-    """Asks a model for each subgraph."""
+    """Asks a model for the text of each subgraph."""
 
     model: LanguageModel
     kb: KnowledgeBase
 
     def write(self, subgraphs: Sequence[Subgraph]) -> list[WrittenGraph]:
-        """One text per subgraph, in order."""
+        """Return one text per subgraph, in order."""
         facts = [triples_in_words(self.kb, subgraph)[:MOST_FACTS] for subgraph in subgraphs]
         said = [place for place, own in enumerate(facts) if own]
         asks = [telling(facts[place]) for place in said]
@@ -122,7 +122,7 @@ class GraphWriter:
         for place, subgraph in enumerate(subgraphs):
             plain = linearize(self.kb, subgraph)
             outcome = outcomes.get(place)
-            if outcome is None:  # nothing is connected: there is nothing to say
+            if outcome is None:  # no edges: there are no facts to write
                 written.append(WrittenGraph(plain))
             elif outcome.value is None:
                 written.append(WrittenGraph(plain, problem=outcome.problem))
@@ -136,7 +136,7 @@ class GraphWriter:
 
 
 def check_text(kb: KnowledgeBase, subgraph: Subgraph, facts: Sequence[tuple[str, str, str]], text: str) -> Faithfulness:
-    """Which of the entities that the facts name occur in the text, and what occurs in it that they do not name."""
+    """Check which entities of the facts occur in the text, and which names in it are invented."""
     named, kept = names_in(facts), names_kept(facts, text)
     names = {ref.id: ref.name for ref in kb.refs([*subgraph.entities, subgraph.candidate])}
     asked = [names[entity] for entity in subgraph.entities if names[entity] in named]
@@ -151,25 +151,25 @@ def check_text(kb: KnowledgeBase, subgraph: Subgraph, facts: Sequence[tuple[str,
 
 
 def names_in(facts: Sequence[tuple[str, str, str]]) -> set[str]:
-    """The entities of some facts."""
+    """Return the entities of facts."""
     return {name for head, _, tail in facts for name in (head, tail)}
 
 
 def names_kept(facts: Sequence[tuple[str, str, str]], text: str) -> set[str]:
-    """Those that occur in a text as they are spelled, in upper or lower case."""
+    """Return the entities that occur in a text, ignoring case."""
     plain = _plain(text)
-    return {name for name in names_in(facts) if _occurs(_plain(name), plain)}
+    return {name for name in names_in(facts) if re.search(rf"(?<!\w){re.escape(_plain(name))}(?!\w)", plain)}
 
 
 def strangers_in(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Names and numbers in a text with a word that is none of those known."""
+    """Return the names and numbers in a text that contain an unknown word."""
     words = _words(" ".join(known))
     found = [name.text for name in proper_names(text)] + NUMBER.findall(text)
     return tuple(dict.fromkeys(name for name in found if not _words(name) <= words))
 
 
 def rates(checks: Sequence[Faithfulness]) -> FaithfulnessRates:
-    """Coverage and hallucination over many texts."""
+    """Return coverage and hallucination over many texts."""
     entities = sum(check.entities for check in checks)
     asked = sum(check.question_entities[1] for check in checks)
     count = max(len(checks), 1)
@@ -184,7 +184,7 @@ def rates(checks: Sequence[Faithfulness]) -> FaithfulnessRates:
 
 
 def telling(facts: Sequence[tuple[str, str, str]]) -> Ask[str]:
-    """Asks for the sentences that state some facts."""
+    """Create a request for sentences that state the facts."""
     shown = "\n".join(" | ".join(fact) for fact in facts)
     return Ask(PROMPT.fill(facts=shown), _read, max_tokens=min(1500, 120 + 40 * len(facts)))
 
@@ -203,10 +203,6 @@ def _problem(check: Faithfulness) -> str:
 
 def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().replace("’", "'").split())
-
-
-def _occurs(name: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
 def _words(text: str) -> set[str]:

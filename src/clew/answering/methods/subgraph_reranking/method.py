@@ -1,10 +1,10 @@
-"""Reranking answers with the subgraphs between question and answer (Salnikov et al., Semantic Web 2025).
+"""Rerank answers by the subgraphs between question and answer (Salnikov et al., Semantic Web 2025).
 
-1  candidates: from another method, the neighbourhood of the question, a model asked for many answers, or a file
-2  linking: the entities the question names
+1  candidates: from another method, the neighbourhood of the question, many answers of a model, or a file
+2  linking: the entities that the question names
 3  subgraph: all shortest paths from each question entity to each candidate, and the edges among their nodes
-4  features: numbers of the subgraph, embeddings of question, answer and subgraph in words
-5  ranker: a learned function of these; without one, how well the relations of the path fit the question
+4  features: numbers of the subgraph, embeddings of question, answer and subgraph text
+5  ranker: a learned function of the features, or the match of the path's relations with the question
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ from clew.store.open_base import OpenBase
 
 RETRIEVERS = ("bm25", "vector_search", "hybrid")
 SOURCES = (*RETRIEVERS, "four_step_focus", "think_on_graph", "aligned_paths", "tournament_on_path")
-"""The methods whose rankings can be reranked; beside them there are nearby, what a model generates and FILE.jsonl."""
+"""Methods whose rankings can be reranked. Other sources are `nearby`, the answers of a model and FILE.jsonl."""
 GENERATED: Mapping[str, Generation] = {"model": "list", "samples": "samples", "beams": "beams"}
-"""Answers of a language model: in one list, sampled, or its most likely ones by diverse beam search."""
+"""Ways to generate answers with a model: in one list, sampled, or by diverse beam search."""
 
 
 @dataclass(frozen=True)
 class SubgraphReranking(Method):
-    """Candidates of any source, reranked by what connects them with the question."""
+    """Candidates of any source, reranked by their connections to the question."""
 
     name = "subgraph_reranking"
     source: str = "nearby"
     """A method, `nearby`, `model`, `samples`, `beams`, or a file of candidates."""
     ranker: str = "match"
-    """The folder of a trained one, or none, random, semantic or match."""
+    """The folder of a trained ranker, or none, random, semantic or match."""
     candidates: int = 20
     max_hops: int = 4
     max_paths: int = 50
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
-        """The candidates in their new order, each with paths that connect it and the ranker's score."""
+        """Return the candidates in their new order, each with its paths and the ranker's score."""
         kb = tools.kb
         key = ("source", self.source, self.candidates, tools.model_name)
         source = tools.get_or_create(key, lambda: open_source(tools, self.source, self.candidates))
@@ -89,31 +89,31 @@ class SubgraphReranking(Method):
             notes.append("the question names no node: nothing connects it with the candidates")
         return Answer(question, tuple(found), notes=tuple(notes))
 
-    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - files lie beside the base
-        """The digests of a trained ranker and of a file of candidates."""
+    def learned(self, tools: OpenBase) -> Mapping[str, Any]:  # noqa: ARG002 - the files are outside the base
+        """Return the digests of a trained ranker and of a file of candidates."""
         files = {"ranker": Path(self.ranker) / MANIFEST, "source": Path(self.source)}
         return {what: file_sha256(file) for what, file in files.items() if file.is_file()}
 
 
 def texts_of(ranker: str) -> Texts:
-    """How the ranker was told the subgraphs in training: fact by fact, or as a model wrote them."""
+    """Return the text form of subgraphs in the ranker's training: facts, or written by a model."""
     return read_card(Path(ranker)).texts if (Path(ranker) / MANIFEST).is_file() else "facts"
 
 
 def graph_writer(tools: OpenBase, texts: Texts) -> Callable[[Sequence[Subgraph]], Sequence[str]] | None:
-    """Puts subgraphs into words as a ranker reads them; None means fact by fact."""
+    """Return a function that converts subgraphs to text for a ranker. None means fact by fact."""
     if texts == "facts":
         return None
     if tools.model is None:
-        raise InputError("subgraphs are to be told by a language model: give one with --model")
+        raise InputError("this ranker reads subgraphs written by a language model: give one with --model")
     writer = GraphWriter(tools.model, tools.kb)
     return lambda subgraphs: [written.text for written in writer.write(subgraphs)]
 
 
 def open_source(tools: OpenBase, name: str, k: int) -> CandidateSource:
-    """A source of candidates by name, or a file of them."""
+    """Return a source of candidates by name, or from a file."""
     if name in SOURCES:
-        method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # a few more: question entities fall out
+        method = create(name, {"k": k + 5} if name in RETRIEVERS else None)  # question entities are removed later
         return partial(of_method, answer=lambda question: method.answer(question, tools), names=tools.names)
     if name == "nearby":
         return partial(near_entities, kb=tools.kb, names=tools.names)
@@ -129,7 +129,7 @@ def open_source(tools: OpenBase, name: str, k: int) -> CandidateSource:
 
 
 def open_ranker(tools: OpenBase, name: str) -> Ranker:
-    """A ranker by name, or from its folder."""
+    """Return a ranker by name, or from its folder."""
     if name in ("none", "random"):
         return SourceOrder() if name == "none" else RandomOrder()
     if name in ("semantic", "match"):

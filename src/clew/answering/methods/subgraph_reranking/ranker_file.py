@@ -1,10 +1,11 @@
-"""A ranker as a folder that can be taken from strangers: JSON, plain arrays and ONNX, never code.
+"""Store a ranker as a folder that is safe to share: JSON, plain arrays and ONNX, without code.
 
     model/ranker.json     kind, features, embedder, schema, data card, the size and SHA-256 of every other file
     model/*.npy           the arrays of a linear model or of trees
     model/model.onnx, tokenizer.json     a neural ranker
 
-The schema it was trained on is part of the file: on a base with another one its columns would mean something else.
+The file contains the schema of the training base, because on a base with another schema its columns have another
+meaning.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ FORMAT = 1
 MANIFEST = "ranker.json"
 Kind = Literal["linear", "logistic", "catboost", "neural"]
 Texts = Literal["facts", "model"]
-"""How subgraphs are told: fact by fact, or as a model writes them."""
+"""Text form of subgraphs: fact by fact, or written by a model."""
 LINEAR_ARRAYS = ("mean", "scale", "weights")
 TREE_ARRAYS = ("features", "borders", "leaves")
 
@@ -51,15 +52,15 @@ class _File(BaseModel):
 
 
 class RankerCard(BaseModel):
-    """What a ranker's folder says about itself."""
+    """Manifest of a ranker's folder."""
 
     model_config = ConfigDict(extra="forbid")
     format: int = FORMAT
     kind: Kind
     features: tuple[str, ...]
-    """Feature groups of a tabular ranker; for a neural one `text`, `g2t` and `highlight`."""
+    """Feature groups of a tabular ranker. For a neural ranker `text`, `g2t` and `highlight`."""
     embedder: str
-    """Empty for a neural ranker, which brings its own encoder."""
+    """Name of the embedder. Empty for a neural ranker, which contains its own encoder."""
     node_types: tuple[str, ...]
     relations: tuple[tuple[str, str, str], ...]
     texts: Texts = "facts"
@@ -74,7 +75,7 @@ class RankerCard(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class RankerParts:
-    """A trained ranker before it is written: its card, arrays, and files that already exist."""
+    """A trained ranker before saving: its card, arrays, and existing files."""
 
     card: RankerCard
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class RankerParts:
 
 
 def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
-    """Write a ranker; its manifest is empty until the rest is there, so that half a ranker is none."""
+    """Write a ranker. The manifest stays empty until all files exist, so that an incomplete ranker is invalid."""
     refuse_foreign(folder, (MANIFEST,), "ranker", "name a new folder with --out")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MANIFEST).write_text("", "utf-8")
@@ -105,7 +106,9 @@ def read_card(folder: Path) -> RankerCard:
     try:
         raw = parse_json(file.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"{folder} holds no ranker (no {MANIFEST}): train one with `clew train ranker`") from None
+        raise NotFoundError(
+            f"{folder} does not contain a ranker (no {MANIFEST}): train one with `clew train ranker`"
+        ) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise CorruptError(f"{file} is damaged ({error}): train the ranker again") from error
     if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
@@ -125,9 +128,9 @@ def read_card(folder: Path) -> RankerCard:
 
 
 def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: bool = True) -> Ranker:
-    """A ranker ready to score, once its files, its schema and its embedder have been checked.
+    """Load a ranker after checking its files, schema and embedder.
 
-    One that ranked worse than the source of its candidates is refused, unless it is about to be `judged`.
+    With `judged`, reject a ranker that ranked worse than the source of its candidates.
     """
     card = read_card(folder)
     if judged and not card.usable:
@@ -165,7 +168,7 @@ def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: boo
 def _check_file(folder: Path, name: str, facts: _File) -> None:
     file = folder / name
     if Path(name).name != name or not file.is_file():
-        raise CorruptError(f"{file} is missing or lies outside the ranker's folder: get the ranker again")
+        raise CorruptError(f"{file} is missing or is outside the ranker's folder: get the ranker again")
     if file.stat().st_size != facts.size or file_sha256(file) != facts.sha256:
         raise CorruptError(f"{file} was cut or altered (its digest differs): train the ranker again, or get it again")
 

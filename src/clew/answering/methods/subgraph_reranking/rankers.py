@@ -1,7 +1,7 @@
-"""Rankers score the candidates of a question; all of them run without torch and without CatBoost.
+"""Score the candidates of a question. All rankers run without torch and without CatBoost.
 
-Untrained: the order of the source, a random one, cosines with the answer or with the relations that lead to it.
-Trained: linear models and CatBoost's trees over features, and a fine-tuned encoder that reads the texts (ONNX).
+Untrained: the order of the source, a random order, cosines with the answer or with the relations to it. Trained: linear
+models and CatBoost's trees over features, and a fine-tuned encoder that reads the texts (ONNX).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from clew.models.protocol import Embedder
 
 @dataclass(frozen=True)
 class OnnxScorer:
-    """Scores one text at a time: the scales of int8 activations would otherwise depend on the other texts."""
+    """Scores one text at a time. In a batch, the scales of int8 activations would depend on the other texts."""
 
     model: Path
     tokenizer: Path
     tokens: int
 
     def score(self, texts: Sequence[tuple[str, str]]) -> FloatArray:
-        """One number per pair of texts."""
+        """Return one score per pair of texts."""
         return np.array([self._one(*pair) for pair in texts], dtype=np.float64)
 
     def _one(self, first: str, second: str) -> float:
@@ -53,64 +53,64 @@ class OnnxScorer:
 
 
 MOST_QUESTIONS = 4_000_000
-"""Comparisons of rows with borders held in memory at once."""
+"""Maximum number of comparisons of rows with borders in memory."""
 
 
 class Ranker(Protocol):
-    """Scores the candidates of a question; higher is better."""
+    """Scores the candidates of a question. Higher is better."""
 
     @property
     def name(self) -> str:
-        """What it is called in evidence and tables."""
+        """Name in evidence and tables."""
         ...
 
     def scores(self, pool: Pool) -> FloatArray:
-        """One score per candidate, in the order of the pool."""
+        """Return one score per candidate, in the order of the pool."""
         ...
 
 
 def ranked(scores: FloatArray) -> list[int]:
-    """Positions from best to worst; ties keep the order of the source."""
+    """Return the indices from best to worst. Ties stay in the order of the source."""
     return [int(place) for place in np.argsort(-round_scores(scores), kind="stable")]
 
 
 @dataclass(frozen=True)
 class SourceOrder:
-    """Leaves candidates as they came: what every other ranker is compared with."""
+    """Leaves the order of the candidates unchanged: the baseline for all other rankers."""
 
     name: str = "none"
 
     def scores(self, pool: Pool) -> FloatArray:
-        """Falling from 1."""
+        """Return scores that decrease from 1."""
         return 1.0 / np.arange(1, len(pool) + 1)
 
 
 @dataclass(frozen=True)
 class RandomOrder:
-    """Shuffles, the same way for the same question."""
+    """Shuffles the candidates, in the same way for the same question."""
 
     seed: int = 0
     name: str = "random"
 
     def scores(self, pool: Pool) -> FloatArray:
-        """Uniform numbers."""
+        """Return uniform random numbers."""
         digest = hashlib.sha256(f"{self.seed}\n{pool.question}".encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "little")).random(len(pool))
 
 
 @dataclass(frozen=True)
 class SemanticRanker:
-    """The cosine of question and answer."""
+    """Cosine of question and answer."""
 
     embedder: Embedder
     name: str = "semantic"
 
     def texts(self, pool: Pool) -> Sequence[str]:
-        """What is compared with the question."""
+        """Return the texts to compare with the question."""
         return pool.names
 
     def scores(self, pool: Pool) -> FloatArray:
-        """Cosines; ties keep the order of the source."""
+        """Return the cosines."""
         if not len(pool):
             return np.empty(0)
         question = self.embedder.embed([pool.question], role="query")[0]
@@ -120,18 +120,18 @@ class SemanticRanker:
 
 @dataclass(frozen=True)
 class MatchRanker(SemanticRanker):
-    """The cosine of the question and the relations that lead to the candidate: what can be had without training."""
+    """Cosine of the question and the relations to the candidate. Needs no training."""
 
     name: str = "match"
 
     def texts(self, pool: Pool) -> Sequence[str]:
-        """The relations of the clearest path."""
+        """Return the relations of the first path to each candidate."""
         return pool.path_texts
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Weights over standardised columns; the scaling belongs to the model."""
+    """Weights over standardized columns, including their scaling."""
 
     mean: FloatArray
     scale: FloatArray
@@ -140,26 +140,26 @@ class LinearModel:
     logistic: bool = False
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """The weighted sum, or its probability."""
+        """Return the weighted sum, or its probability."""
         values = (rows - self.mean) / self.scale @ self.weights + self.intercept
         return 1 / (1 + np.exp(-np.clip(values, -500, 500))) if self.logistic else values
 
 
 @dataclass(frozen=True, eq=False)
 class ObliviousTrees:
-    """CatBoost's trees: each level of a tree asks one question of all rows, the answers are the number of a leaf."""
+    """CatBoost's trees: each level of a tree compares one column, and the results form the number of a leaf."""
 
     features: NDArray[np.int32]
-    """Trees by levels: the column asked about; unused levels of a shallow tree ask column 0 …"""
+    """Trees by levels: the column to compare. Unused levels of a shallow tree compare column 0 with infinity."""
     borders: FloatArray
-    """… whether it is above infinity."""
+    """Trees by levels: the border that the column is compared with."""
     leaves: FloatArray
-    """Trees by leaves."""
+    """Trees by leaves: the value of each leaf."""
     scale: float = 1.0
     bias: float = 0.0
 
     def predict(self, rows: FloatArray) -> FloatArray:
-        """The sum of one leaf per tree; CatBoost compares in single precision."""
+        """Return the sum of one leaf per tree. CatBoost compares in single precision."""
         if not len(self.features):
             return np.full(len(rows), self.bias)
         at_once = max(1, MOST_QUESTIONS // self.features.size)
@@ -178,20 +178,20 @@ TabularModel = LinearModel | ObliviousTrees
 
 @dataclass(frozen=True)
 class FeatureRanker:
-    """A learned function of chosen feature groups."""
+    """A learned function of selected feature groups."""
 
     name: str
     pipeline: FeaturePipeline
     model: TabularModel
 
     def scores(self, pool: Pool) -> FloatArray:
-        """Predictions for each candidate."""
+        """Return the predictions for each candidate."""
         return self.model.predict(self.pipeline.matrix(pool))
 
 
 @dataclass(frozen=True)
 class NeuralRanker:
-    """Reads question and candidate, with the subgraph in words where `graph`, the candidate marked where `marked`."""
+    """Reads question and candidate. `graph` adds the subgraph as text, `marked` marks the candidate."""
 
     name: str
     scorer: OnnxScorer
@@ -199,12 +199,12 @@ class NeuralRanker:
     marked: bool = True
 
     def scores(self, pool: Pool) -> FloatArray:
-        """The encoder's numbers."""
+        """Return the scores of the encoder."""
         return self.scorer.score(neural_texts(pool, graph=self.graph, marked=self.marked))
 
 
 def neural_texts(pool: Pool, *, graph: bool, marked: bool) -> list[tuple[str, str]]:
-    """What the neural ranker reads for each candidate: the question as context, then the rest (section 4.4)."""
+    """Return the neural ranker's input for each candidate: the question, then candidate or subgraph (section 4.4)."""
     if not graph:
         return [(f"{pool.question}{SEPARATOR}{name}", "") for name in pool.names]
     texts = [highlight(text, name) if marked else text for text, name in zip(pool.graph_texts, pool.names, strict=True)]

@@ -1,8 +1,8 @@
-"""The subgraph between question entities and a candidate answer: all shortest paths and every edge among their nodes.
+"""The subgraph between question entities and a candidate: all shortest paths, and every edge among their nodes.
 
-Salnikov et al., Reranking Answers of Large Language Models with Knowledge Graphs, algorithm 1. Deviation from the
-paper: paths are bounded in length and number (`PathLimits`), those through the least connected nodes first, and an
-entity that no path reaches stays in the subgraph as a lone node, flagged, instead of being dropped.
+Salnikov et al., Reranking Answers of Large Language Models with Knowledge Graphs, algorithm 1. Deviations from the
+paper: paths are bounded in length and number (`PathLimits`), starting with paths through nodes with few edges. An
+entity without a path stays in the subgraph as a flagged single node.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Subgraph:
     nodes: IntArray
     """Question entities first, then the nodes between by id, then the candidate."""
     edges: Edges
-    """In their stored direction, parallel ones kept, sorted."""
+    """Edges in their stored direction, sorted, including parallel edges."""
     paths: tuple[ShortestPaths, ...]
-    """One for each question entity."""
+    """Paths of each question entity."""
     most_hops: int = DEFAULT_LIMITS.most_hops
 
     @property
     def unreached(self) -> tuple[int, ...]:
-        """The question entities from which no path leads to the candidate."""
+        """Question entities without a path to the candidate."""
         return tuple(found.source for found in self.paths if found.distance is None)
 
     @property
@@ -50,18 +50,18 @@ class Subgraph:
 
     @property
     def complete(self) -> bool:
-        """Whether every shortest path is in it, rather than the first of very many."""
+        """Whether it contains every shortest path. False if the limit cut them off."""
         return all(found.complete for found in self.paths)
 
     @property
     def triples(self) -> list[tuple[int, int, int]]:
-        """The edges as head, relation code and tail."""
+        """Edges as head, relation code and tail."""
         edges = self.edges
         return list(zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True))
 
     @cached_property
     def ends(self) -> tuple[LongArray, LongArray]:
-        """The heads and tails of the edges as places in `nodes`."""
+        """Heads and tails of the edges as indices into `nodes`."""
         order = np.argsort(self.nodes)
         found = (self.nodes[order].searchsorted(ids) for ids in (self.edges.heads, self.edges.tails))
         heads, tails = (order[places] for places in found)
@@ -70,7 +70,7 @@ class Subgraph:
 
 @dataclass(frozen=True)
 class SubgraphExtractor:
-    """Extracts the subgraphs of many candidates; what was read around a question entity serves all of them."""
+    """Extracts the subgraphs of many candidates. They share the data read around a question entity."""
 
     kb: KnowledgeBase
     limits: PathLimits = DEFAULT_LIMITS
@@ -82,7 +82,7 @@ class SubgraphExtractor:
 
     @step
     def extract(self, entities: Sequence[int], candidates: Sequence[int]) -> list[Subgraph]:
-        """One subgraph for each candidate, in order."""
+        """Return one subgraph for each candidate, in order."""
         sources = [Ball(self.graph, entity) for entity in dict.fromkeys(entities)]
         return [self._one(sources, Ball(self.graph, candidate)) for candidate in candidates]
 
@@ -98,7 +98,7 @@ class SubgraphExtractor:
 
 
 def path_evidence(kb: KnowledgeBase, subgraph: Subgraph, most: int = 3) -> tuple[Path, ...]:
-    """The most telling paths as facts in their stored direction, shared out among the question entities."""
+    """Return the first paths as facts in their stored direction, distributed over the question entities."""
     chosen = [paths.paths[rank] for rank in range(most) for paths in subgraph.paths if rank < len(paths.paths)][:most]
     refs = dict(zip(subgraph.nodes.tolist(), kb.refs(subgraph.nodes), strict=True))
     names = kb.schema.relation_names
