@@ -26,7 +26,7 @@ def keep_taught(folder: Path, taught: Sequence[Taught], fitted: Fitted | None = 
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:
-    """Return the paths learned for this base. Empty if there are none."""
+    """Return the paths learned for this base. Empty if it has no paths."""
     file, lines = folder / LEARNED, paths_with_fit(folder)
     if lines is None and not file.exists():
         return ()
@@ -36,7 +36,7 @@ def read_taught(folder: Path) -> tuple[Taught, ...]:
         return tuple(Taught(str(line["question"]), tuple(_move(*move) for move in line["moves"])) for line in lines)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise CorruptError(
-            f"{file} does not hold learned paths: remove it, or learn again with `clew feedback --learn`"
+            f"{file} does not contain learned paths: remove it, or learn again with `clew feedback --learn`"
         ) from error
 
 

@@ -39,7 +39,7 @@ class Fitted:
         return np.array([self.moves.get(text, unmoved) for text in texts], dtype=np.float32).reshape(-1, DIMENSION)
 
     def keep(self, folder: Path) -> None:
-        """Store the fit. Questions over the base in this folder are read with it from now on."""
+        """Store the fit. The reader uses it for questions over the base in this folder."""
         change_fit(folder, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def change_fit(folder: Path, changes: dict[str, Any]) -> None:
 
 
 def paths_with_fit(folder: Path) -> list[Any] | None:
-    """Return the learned paths that are stored with the fit, or None if there are none."""
+    """Return the learned paths that are stored with the fit, or None if the file has none."""
     file = folder / FITTED
     refuse_link(file)
     try:

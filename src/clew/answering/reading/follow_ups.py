@@ -68,7 +68,7 @@ class Pointing:
     end: int
     text: str
     is_part: bool = False
-    """Whether the question asks for some of these things, rather than for something about them."""
+    """Whether the question asks for some of these things, not for something about them."""
     is_several: bool = False
     kind: str | None = None
     """Node type named with the words: "that country"."""

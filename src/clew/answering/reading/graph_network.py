@@ -150,7 +150,7 @@ def _types(kb: KnowledgeBase, nodes: IntArray) -> Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heard:
-    """Network output for a question: a score for each node, and how far each layer opens each hop."""
+    """Network output for a question: a score for each node, and the gates of each layer by hop."""
 
     scores: Floats
     """Log-probability of each node being the answer. Topics have -inf."""
@@ -212,7 +212,7 @@ class GraphNetwork:
             self.version = str(self.card["digest"])[:12]
             self.layers = int(self.card["layers"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"{folder} holds no graph network: expected what `clew train qa_gnn` writes") from error
+            raise ModelError(f"{folder} contains no graph network: train one with `clew train qa_gnn`") from error
 
     def vectors(self, texts: Sequence[str]) -> Floats:
         """Return a vector for each text of a relation or type."""
@@ -276,7 +276,7 @@ class GraphNetwork:
     def _session(self) -> Any:
         content = (self.folder / ENCODER).read_bytes() + (self.folder / HEADS).read_bytes()
         if hashlib.sha256(content).hexdigest() != self.card["digest"]:
-            raise ModelError(f"{self.folder}: the files are not those of card.json; train or install them again")
+            raise ModelError(f"the files in {self.folder} do not match card.json: train or install them again")
         return open_session(self.folder / ENCODER)
 
 

@@ -71,7 +71,7 @@ def explained_part(question: str, meaning: Meaning) -> float:
 
 
 def unexplained(question: str, meaning: Meaning) -> str:
-    """Return the content words of a question that are neither in mentions or used numbers nor in the plan's words."""
+    """Return the content words of a question outside mentions, used numbers and the plan's words."""
     used = {requirement.quantity for requirement in meaning.plan.requirements}
     spans = [(one.start, one.end) for one in meaning.named]
     spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]

@@ -16,7 +16,7 @@ class MentionScores:
 
     type: int
     paths: Floats
-    """6 × hops: the only hop of one; first and second of two; first, second and third of three."""
+    """6 × hops: the hop of paths of length 1, hops 1 and 2 of length 2, and hops 1 to 3 of length 3."""
     negated: float
     """Probability that the question negates the statement about the mention."""
     denied: Floats

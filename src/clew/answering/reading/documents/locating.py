@@ -402,7 +402,7 @@ def _pages(reference: Reference, own: DocumentMap) -> list[Part]:
 
 
 def top_level(headings: Sequence[Heading]) -> list[Heading]:
-    """Return the main headings: those with top-level numbers, or of the highest level with several headings."""
+    """Return the main headings: headings with top-level numbers, or of the highest level with several."""
     numbered = [heading for heading in headings if heading.label and "." not in heading.label]
     if len(numbered) > 1:
         return numbered

@@ -91,7 +91,7 @@ class Evidence:
 
     @cached_property
     def reach(self) -> str:
-        """"direct" if one source covers the question, otherwise "linked". The clues have separate weights for each."""
+        """Either "direct" (one source covers the question) or "linked". Each has its own clue weights."""
         asking = self.share(self.asked.terms - self.wanted)
         best = max((self.share(found - self.wanted) for found in self.covered), default=0.0)
         return "direct" if best >= DIRECT * asking else "linked"
