@@ -87,7 +87,7 @@ def of_type(asked: Interpretation, kind: str, schema: Schema) -> Interpretation:
     new = f"{variable}_{kind}"
     joined = _joined(Edge(new, None, variable, directed=False), {**query.pattern.types, new: kind}, schema)
     if joined is None:
-        raise InputError(f"this question cannot ask for {kind}: nothing joins {kind} to {asked.type or 'nodes'}")
+        raise InputError(f"this question cannot ask for {kind}: no relation connects {kind} to {asked.type or 'nodes'}")
     pattern = replace(query.pattern, edges=(*query.pattern.edges, joined))
     return replace(asked, query=find(new, kind, pattern))
 

@@ -186,7 +186,7 @@ def _check_part(part: object, scope: Scope) -> None:
         and part.argument is not None
         and any(isinstance(inner, Aggregate) and inner.over is None for inner in _shallow(part.argument))
     ):
-        raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner one into a sub-query, (find …)")
+        raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner aggregate into a sub-query, (find …)")
     elif isinstance(part, Aggregate) and part.function not in ("count", "exists"):
         kind = "solution" if part.argument is None else scope.kind(part.argument)
         allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC

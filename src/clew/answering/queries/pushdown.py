@@ -146,7 +146,7 @@ def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
 def _in_sparql(kb: SparqlKnowledgeBase, query: AnyQuery) -> Rows:
     names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, Var)]
     if not isinstance(query, Query) or not query.distinct or len(names) < len(query.columns):
-        raise CannotPrintError("an endpoint is asked for nodes alone")
+        raise CannotPrintError("an endpoint can return only nodes")
     is_cut = query.is_grouped or query.order or query.first is not None or query.skip
     if is_cut or any(isinstance(part, Edge) and part.name for part in walk(query)):
         raise CannotPrintError("an endpoint has no groups, no first rows and no names of edges here")
@@ -204,7 +204,7 @@ def _refuse(kb: CypherKnowledgeBase, query: AnyQuery) -> None:
     for part in parts:
         match part:
             case Attribute() | Subquery():
-                raise CannotPrintError(f"{part} is not asked of a graph database")
+                raise CannotPrintError(f"{part} cannot be computed in a graph database")
             case Edge() if not part.is_single:
                 raise CannotPrintError(f"a walk by {part.relation} has another meaning in a graph database")
             case Variable(_, str() as kind) if not kb.is_label(kind):

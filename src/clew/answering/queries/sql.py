@@ -145,7 +145,7 @@ class PostgresNames(SqlNames):
         """Return a text in lower case. The query fails for letters that PostgreSQL lowers differently from Python."""
         other = self.kb.other_letters
         if other is None:
-            raise CannotPrintError("this PostgreSQL knows lower case of ASCII alone")
+            raise CannotPrintError("this PostgreSQL lowers only ASCII letters")
         unlike = f"(1 / (length({value}) - length({value})))::text"
         plain = f'lower({value} COLLATE "default")'
         return f'(CASE WHEN {value} ~ {_text(f"[{other}]")} THEN {unlike} ELSE {plain} END COLLATE "C")'

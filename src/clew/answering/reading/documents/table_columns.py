@@ -24,7 +24,7 @@ NUMBER = re.compile(
 )
 EMPTY = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "null", "none", "?", "..", "...", "*"})
 LONGEST_EMPTY = 8
-"""Minimum length of a cell that is not empty, including white space."""
+"""Length from which on a cell counts as filled, including white space."""
 TRUTH = {"yes": True, "no": False, "true": True, "false": False, "y": True, "n": False, "✓": True, "✗": False}
 SCALES = {
     **dict.fromkeys(("k", "thousand", "thousands"), 1e3),
