@@ -224,7 +224,7 @@ def _compared_texts(left: Column, comparison: str, right: Column) -> Mask:
 
 
 def codes(column: Column, *, exact: bool = True) -> Ids:
-    """Number the different values. Missing values are -1. Texts differ by case only if `exact`."""
+    """Assign numbers to the different values. Missing values are -1. Texts differ by case only if `exact`."""
     if column.kind in ("node", "edge"):
         return np.where(column.present, column.values, -1).astype(np.int64)
     if column.kind == "text":
@@ -239,7 +239,7 @@ def codes(column: Column, *, exact: bool = True) -> Ids:
 
 
 def ranks(column: Column, key: Callable[[str], Any]) -> Ids:
-    """Number values by their order. Texts are sorted by `key`."""
+    """Assign numbers to values by their order. Texts are sorted by `key`."""
     if column.kind == "text":
         keys = [key(text) for text in column.texts]
         place = {key: rank for rank, key in enumerate(sorted(set(keys)))}
@@ -258,7 +258,7 @@ def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = F
 
 
 def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
-    """Number the different rows of some code columns in their order. Return each row's number and its first row."""
+    """Assign numbers to the different rows of code columns, in order. Return each row's number and its first row."""
     ids, first = np.zeros(size, np.int64), np.arange(min(1, size))
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if size else (0, 0)

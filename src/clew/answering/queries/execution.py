@@ -456,7 +456,7 @@ class _Run:
         return replace(result, present=result.present & owner.present)
 
     def codes(self, column: Column, *, exact: bool = True) -> Ids:
-        """Number the different values of a column."""
+        """Assign numbers to the different values of a column."""
         if column.kind == "edge":
             ids, _ = arrays.row_ids(list(self.edges[:4]), self.edges.shape[1])
             return np.where(column.present, ids[column.values] if len(ids) else -1, -1)

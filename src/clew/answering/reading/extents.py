@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NEARLY_ALL = 0.97
 UNTELLING = -2.0
-"""Score of a comparison that nearly all values satisfy. Such a comparison is unlikely to be meant."""
+"""Score of a comparison that nearly all values satisfy. Such a comparison is unlikely."""
 UNMET = -1.0
 """Score of a comparison that no value satisfies, except in count and yes/no questions."""
 NUMERIC = frozenset({"number", "integer"})

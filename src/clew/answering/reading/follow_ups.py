@@ -1,6 +1,6 @@
 """Detect how a question refers to the previous question: by its opening words, or by words that point back.
 
-A file lists these words. The resulting question is read like any other question.
+A file lists these words. The reader treats the resulting question like any question.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def asks_for_reasons(question: str) -> bool:
 
 
 def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
-    """Return the first words that point back. `kinds` are the node types that may be named with them."""
+    """Return the first words that point back. `kinds` are the node types that may occur with them."""
     words = _words()
     for kind in kinds:
         called = words_of(kind)
@@ -105,7 +105,7 @@ def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
 
 
 def asked_order(question: str) -> tuple[frozenset[str], bool] | None:
-    """Return the words of the sort key and whether the order is descending, or None if no order is asked for."""
+    """Return the words of the sort key and whether the order is descending, or None without a requested order."""
     words = _words()
     match = words.orders.fullmatch(question)
     if match is None:

@@ -2,7 +2,7 @@
 
 1. Look up words and phrases in the lexicon (weights/words.json; its source: weights/ORIGIN.md).
 2. Replace other words by the most similar common English word or schema word, if there is a multilingual embedder.
-Leave out stop words.
+   Leave out stop words.
 3. Move words into an order closer to English (word_order.py).
 
 Text in scripts without spaces is cut into the longest words of the lexicon.
@@ -30,15 +30,14 @@ FIRST = "^"
 LONGEST_WORD = 8
 """Maximum length of a word or phrase, in tokens. In scripts without spaces a token is a character."""
 LEAST_ALIKE = 0.35
-"""Minimum cosine at which a word is taken as a translation."""
+"""Minimum cosine of a word and its translation."""
 EXPECTED = 0.1
 """Bonus for schema words after "which", "how many" or "same". Tuned on invented schemas."""
 CROWD = 10
 """Number of nearest words that measure how crowded the surroundings of a word are."""
 ASKS = ("?", "？", "؟")
 KANA = ("\u3040", "\u309f")
-"""First and last character of Hiragana, for Japanese endings and particles. Those missing in the lexicon are left out.
-"""
+"""First and last character of Hiragana, for Japanese endings and particles. Unknown particles are left out."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ FEW = 3
 """Maximum number of names that may start with a span that is not spelled like a name."""
 MOST_NAMED = 5
 DERIVED = 0.3
-"""Minimum probability of a link in running text, where a word may be derived from a name."""
+"""Minimum probability of a link in running text, since a word may come from a name."""
 PLAIN = 0.8
 """Minimum probability of a link of lower-case words, which may be ordinary words."""
 CLOSE = 3
@@ -112,7 +112,7 @@ def close_names(text: str, names: Names) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _places(language: str = "en") -> dict[str, list[str]]:
-    """Return demonyms in lower case, with the names of the countries and places they may belong to."""
+    """Return demonyms in lower case, with the names of the countries or regions they may belong to."""
     places: dict[str, list[str]] = {}
     for line in files("clew.answering.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
         where, peoples = line.split(":")

@@ -19,12 +19,12 @@ OTHERS = 4
 """Maximum number of other meanings to try if the first meaning has no answer."""
 EXPLAINED = 0.6
 MOST_UNEXPLAINED = {True: 3, False: 5}
-"""A question may be about texts if a smaller share of its content words is explained and more than this many are left.
-The first limit is for questions whose mentions are all doubtful."""
+"""A question may be about texts if a smaller share than EXPLAINED of its content words is explained, and more words
+than this remain. The first limit is for questions whose mentions are all doubtful."""
 UNKNOWN = 0.25
-"""Share of unknown names among the unexplained words at which too few words are left for a text search."""
+"""Share of unknown names among the unexplained words at which too few words remain for a text search."""
 UNLIKELY = 0.02
-"""Minimum probability of a meaning to be tried."""
+"""Minimum probability of a meaning to try."""
 WITHOUT_NUMBER = 0.5
 """Maximum certainty of a reading that ignores a number in the question: "the three longest"."""
 YEARS = (1000, 2200)
@@ -40,7 +40,7 @@ class LearnedParser:
     reader: LearnedReader
 
     def parse(self, question: str, schema: Schema) -> Parse:  # noqa: ARG002 - the reader knows its base's schema
-        """Return the likeliest query and alternatives. If nothing was understood, the query has no conditions."""
+        """Return the likeliest query and alternatives. Without a meaning, the query has no conditions."""
         reader = self.reader.over(question)
         understanding = reader.read(question)
         parse = replace(self, reader=reader).parsed(understanding)

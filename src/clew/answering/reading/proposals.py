@@ -37,9 +37,9 @@ PATHS = 10
 FIRST, SECOND = 60, 30
 """Maximum number of one-hop and two-hop prefixes to extend in a large schema."""
 DOUBT = 0.12
-"""Minimum probability of a form or requirement to be tried."""
+"""Minimum probability of a form or requirement to try."""
 RARE = 0.04
-"""Minimum probability of a negation to be tried."""
+"""Minimum probability of a negation to try."""
 DROPPED = -3.0
 """Score change for each omitted mention."""
 DOUBLED = -1.5

@@ -1,7 +1,7 @@
-"""Numbers and dates in a question. This is the reader's only grammar; a file contains its words.
+"""Numbers and dates in a question. This is the reader's only grammar. A file contains its words.
 
-3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %; 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
-1990 is read both as a year and as a number.
+3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %, 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
+1990 is both a year and a number.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _may_hold_any(text: str) -> bool:
-    """Return whether a text has a digit or a word that starts like a number word. Most questions have neither."""
+    """Return whether a text has a digit or a word that starts like a number word. Most questions have no such word."""
     words = _words()
     spelt = (*words.numbers, *words.scales, *words.halves, *words.decades)
     return any(map(str.isdecimal, text)) or any(word.startswith(spelt) for word in re.findall(r"\w+", text.lower()))

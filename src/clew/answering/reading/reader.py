@@ -74,7 +74,7 @@ REMEMBERED = 64
 WRITTEN = 0.3
 """Minimum share of nodes with a text for questions that may be about texts."""
 MOST_STARTS = 2_000
-"""Maximum number of start nodes for a join by the endpoint. Larger sets are read step by step."""
+"""Maximum number of start nodes for a join by the endpoint. The reader follows larger sets step by step."""
 DROPPED = 0.2
 """Minimum certainty left to a reading that ignores a possible name."""
 LARGE = 200_000
@@ -317,7 +317,7 @@ class LearnedReader:
         ]
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002
-        """Return whether a plan may be meant. Subclasses may execute the plan if the base is small."""
+        """Return whether a plan is plausible. Subclasses may execute the plan if the base is small."""
         return True
 
     def _chosen(

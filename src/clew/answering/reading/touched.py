@@ -29,7 +29,7 @@ MOST_NEIGHBOURS = 200
 
 
 def is_huge(schema: Schema) -> bool:
-    """Return whether questions are read over a part of the schema only."""
+    """Return whether the reader uses only a part of the schema for each question."""
     return max(len(schema.relations), len(schema.node_types)) > MOST_READ
 
 

@@ -1,7 +1,8 @@
 """Names in a question that the base does not have.
 
 1  Each word gets the probability that it belongs to a name. A linear layer computes it from the state of the choosing
-encoder for the best plan, with letters for linked names. It was fitted over many schemas (`benchmarks/fit_names.py`).
+   encoder for the best plan, with letters for linked names. It was fitted over many schemas
+   (`benchmarks/fit_names.py`).
 2  Adjacent words of names form one span. A likely link by spelling turns the span into a mention.
 3  All other spans are unknown names, each with names of similar spelling.
 """
@@ -24,9 +25,9 @@ from clew.answering.reading.mentions import Named
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
 NAME = {True: 0.5, False: 0.3}
-"""Minimum probability that a word belongs to a name: if the reading is certain enough to be shown, and if not."""
+"""Minimum probability that a word belongs to a name: for readings above CERTAIN, and for other readings."""
 CERTAIN = 0.2
-"""Minimum certainty of a reading that is shown."""
+"""Minimum certainty of a reading to present."""
 OFFSET, BY_CERTAINTY, ROUNDING = 0.25, 0.6, 0.005
 """Reduction of a word's log odds of being a name: a constant, a factor for the reading's certainty, and smoothing."""
 BESIDE = 0.2
@@ -76,7 +77,7 @@ class NameWords:
 
     @classmethod
     def open(cls, folder: Path) -> NameWords | None:
-        """Read the weights fitted for the encoders in a folder, or return None if there are none."""
+        """Read the weights fitted for the encoders in a folder, or return None if the file is missing."""
         file = folder / "names.json"
         if not file.is_file():
             return None

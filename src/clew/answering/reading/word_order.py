@@ -1,8 +1,8 @@
 """Reorder a question that was translated word by word, closer to English.
 
 1. In Hindi, words that follow a noun in English come before it ("A of member" is "member of A"). Move them, and move
-question phrases to the front. Japanese has that order too, but reordering did not improve its questions: its particles
-have several meanings each.
+   question phrases to the front. Japanese also has that order, but reordering did not improve its questions: its
+   particles have several meanings each.
 2. A question without a question word is a yes/no question.
 3. Write "same as" before a name, regardless of the wording in the language.
 """

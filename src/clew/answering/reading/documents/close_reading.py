@@ -20,8 +20,7 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.tokens import terms
 
 PRIOR = 8.0
-"""Weight of the search score in log-odds: the gain of the best match over no match. Results are flat between 6 and 16.
-"""
+"""Weight of the search score, in log-odds of the best match over no match. Results are flat from 6 to 16."""
 TELLING = 0.5
 """Minimum score of a sentence next to the best sentence to be marked with it, as a share of the best score."""
 MOST_MARKED = 3

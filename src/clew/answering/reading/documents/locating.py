@@ -61,7 +61,7 @@ class Documents:
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """A part, the reference it was found for, and its score for the remaining question and its document."""
+    """A part, its reference, and its score for the remaining question and its document."""
 
     part: Part
     reference: Reference

@@ -230,7 +230,7 @@ class Execution:
     numbers: tuple[Quantity, ...]
 
     def found(self) -> Found | None:
-        """Return the result of the plan, or None if nothing matches or the form is not supported."""
+        """Return the result of the plan, or None if no row matches or the form is not supported."""
         plan = self.plan
         is_counted = any(one.attribute is None for one in plan.requirements)
         if is_counted or plan.form not in CARRIED_OUT:

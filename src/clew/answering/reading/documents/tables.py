@@ -2,7 +2,7 @@
 
 1  a year in the question selects its rows in a table with a row, or a column, for every year
 2  the reader proposes plans, without plans that the table has no answer to
-3  the plan runs; this module computes sums, means and differences, which the reader does not know
+3  the plan runs, and this module adds sums, means and differences, which the reader does not know
 4  the most certain answer of several tables is returned, with its rows as quotations
 """
 
@@ -45,8 +45,7 @@ TOGETHER = {
         re.IGNORECASE,
     ),
 }
-"""Words that ask for a mean or a sum. The reader does not know these forms. It is asked for the highest value instead.
-"""
+"""Words that ask for a mean or a sum. The reader gets a question for the highest value instead."""
 DIFFERENCE = re.compile(
     r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
 )
