@@ -179,7 +179,7 @@ def test_a_folder_without_weights_and_altered_weights_are_refused(base: Path, tm
     content = bytearray((altered / "encoder.onnx").read_bytes())
     content[len(content) // 2] ^= 1
     (altered / "encoder.onnx").write_bytes(bytes(content))
-    with pytest.raises(ModelError, match=r"not those of card\.json"):
+    with pytest.raises(ModelError, match=r"do not match card\.json"):
         GraphNetwork(altered).vectors(["film"])
 
 

@@ -1,4 +1,4 @@
-"""Attributes and values as people say them: "more than 80 beds", "opened before 1920", "2,850 m"."""
+"""Attributes and values in ordinary words: "more than 80 beds", "opened before 1920", "2,850 m"."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
         if own in (None, language):
             try:
                 written[language] = write()
-            except CannotPrintError:  # its query in Clew's own language says it
+            except CannotPrintError:  # the query in Clew's own language is enough
                 continue
     return written
 
@@ -113,11 +113,11 @@ class _Telling:
 
     @property
     def names_only(self) -> bool:
-        """Whether nothing is required of the answers but to be among what the question names."""
+        """Whether the answers only have to be among the named nodes."""
         return self.named is not None and not self.patterns[0].edges and len(self.patterns[0].where) == 1
 
     def form(self) -> str:
-        """Return what is asked for: list, count, yes/no, value, superlative, comparison or describe."""
+        """Return the form: list, count, table, yes/no, value, superlative, comparison or describe."""
         if self.found.asks != "nodes":
             asked = {"number": "count", "truth": "yes/no", "each": "table"}
             return asked.get(self.found.asks, "value")
@@ -132,7 +132,7 @@ class _Telling:
         return _either(self.phrase(pattern).described(self.found.variable) for pattern in self.patterns)
 
     def text(self) -> str:
-        """Return what was understood and executed, without a full stop."""
+        """Return the executed query in words, without a full stop."""
         found, order = self.found, self.order
         is_limited = order is None and (found.query.order or found.query.first is not None)
         if is_limited or found.asks not in ("nodes", "number", "truth", "value"):
@@ -158,7 +158,7 @@ class _Telling:
         return whole
 
     def about_named(self) -> str:
-        """Return what is asked of the things that a question names: "the population of France"."""
+        """Return the request about the named nodes: "the population of France"."""
         assert self.named is not None
         named = self.words.constant(self.named, "and")
         if self.order is not None:
@@ -167,7 +167,7 @@ class _Telling:
         return f"the {label} of {named}" if label else f"what is known about {named}"
 
     def phrases(self) -> dict[str, str]:
-        """Return what a sentence about the answers is made of: what one or many of them are, have and do."""
+        """Return the parts of a sentence about the answers: descriptions for one and for many answers."""
         found, order, said = self.found, self.order, dict[str, str]()
         if not self.names_only:
             for number, one in (("one", True), ("many", False)):
@@ -188,7 +188,7 @@ class _Telling:
         return {name: text for name, text in said.items() if text}
 
     def told(self, *, kinds: bool = True) -> str:
-        """Return what a yes/no question asks of what it names, with its kinds or not, or nothing if it names none."""
+        """Return the statement of a yes/no question about its named nodes. Empty if it names none."""
         if self.named is None or self.order is not None or self.names_only:
             return ""
         pattern = self.patterns[0]
@@ -201,7 +201,7 @@ class _Telling:
         return f"{predicate.removeprefix(start)} {name}" if predicate.startswith(start) else f"{name} {predicate}"
 
     def instead(self) -> str:
-        """Return what the base says of the same thing and relation, or attribute, if it is not what was asked."""
+        """Return the base's statement for the same node and relation, or attribute, if it differs from the question."""
         pattern, variable = self.patterns[0], self.found.variable
         if self.named is None or self.order is not None or len(self.named.keys) != 1:
             return ""
@@ -261,7 +261,7 @@ def _compared_attribute(query: Query) -> str | None:
 
 
 def _either(texts: Iterable[str]) -> str:
-    """Join alternatives with "or" and write their common beginning once."""
+    """Join alternatives with "or" and write their common start once."""
     different = [text.split() for text in dict.fromkeys(texts)]
     shared = sum(1 for _ in takewhile(lambda words: len({*words}) == 1, zip(*different, strict=False)))
     shared = shared if len(different) > 1 and all(len(words) > shared for words in different) else 0

@@ -1,4 +1,4 @@
-"""Columns of values: arrays of one kind, and what queries do with them."""
+"""Columns of values: arrays of one kind, and operations on them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PARTS: dict[str, Callable[[str, str], bool]] = {
 
 
 class NumberTooLargeError(InputError):
-    """A query computes a number that no column can hold."""
+    """A query computes a number that does not fit into a column."""
 
     def __init__(self) -> None:
         super().__init__("a number of the query is beyond 9,223,372,036,854,775,807, or infinite: use smaller numbers")
@@ -48,7 +48,7 @@ class NumberTooLargeError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Values of one kind. Those that are not `present` are missing, and their content has no meaning."""
+    """Values of one kind. Values that are not `present` are missing, and their content has no meaning."""
 
     kind: str
     values: Array
@@ -119,7 +119,7 @@ def _from_arrow(kind: str, values: pa.Array) -> Column | None:
 
 
 def _buffer(values: pa.Array, kind: Any) -> Array:
-    """Return the content of an array of fixed width. What is missing has any content."""
+    """Return the content of an array of fixed width. The content of missing values is arbitrary."""
     buffer = values.buffers()[1]
     if buffer is None or not len(values):
         return np.zeros(len(values), kind)
@@ -139,7 +139,7 @@ def missing(kind: str, size: int) -> Column:
 
 
 def _recoded(column: Column, texts: Sequence[str]) -> Column:
-    """Return the column with other texts in the places of its own. Equal texts get one place."""
+    """Replace the texts of a column. Equal texts share one index."""
     seen: dict[str, int] = {}
     places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(texts))
     return replace(column, values=places[column.values], texts=tuple(seen))
@@ -201,7 +201,7 @@ def _checked(column: Column, check: Check) -> Mask:
 
 
 def compare(left: Column, comparison: str, right: Column) -> Mask:
-    """Compare two columns row by row. Kinds that do not match never compare."""
+    """Compare two columns row by row. Return false for kinds that do not match."""
     numeric = {left.kind, right.kind} <= {"integer", "number"}
     if left.kind != right.kind and not numeric:
         return np.zeros(len(left), np.bool_)
@@ -224,7 +224,7 @@ def _compared_texts(left: Column, comparison: str, right: Column) -> Mask:
 
 
 def codes(column: Column, *, exact: bool = True) -> Ids:
-    """Number the different values. Missing values are -1. Texts differ by case only if `exact`."""
+    """Assign numbers to the different values. Missing values are -1. Texts differ by case only if `exact`."""
     if column.kind in ("node", "edge"):
         return np.where(column.present, column.values, -1).astype(np.int64)
     if column.kind == "text":
@@ -239,7 +239,7 @@ def codes(column: Column, *, exact: bool = True) -> Ids:
 
 
 def ranks(column: Column, key: Callable[[str], Any]) -> Ids:
-    """Number values by their order. Texts are sorted by `key`."""
+    """Assign numbers to values by their order. Texts are sorted by `key`."""
     if column.kind == "text":
         keys = [key(text) for text in column.texts]
         place = {key: rank for rank, key in enumerate(sorted(set(keys)))}
@@ -258,7 +258,7 @@ def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = F
 
 
 def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
-    """Number the different rows of some code columns in their order. Return each row's number and its first row."""
+    """Assign numbers to the different rows of code columns, in order. Return each row's number and its first row."""
     ids, first = np.zeros(size, np.int64), np.arange(min(1, size))
     for column in columns:
         low, high = (int(column.min()), int(column.max())) if size else (0, 0)
@@ -301,7 +301,7 @@ def arithmetic(sign: str, left: Column, right: Column) -> Column:
 
 
 def _refuse_too_large(results: Array, *, is_whole: bool) -> None:
-    """Raise NumberTooLargeError if numbers, as floats, cannot be the numbers that they stand for."""
+    """Raise NumberTooLargeError if floats are too large or not finite."""
     if not (np.abs(results) < 2.0**63 if is_whole else np.isfinite(results)).all():
         raise NumberTooLargeError
 

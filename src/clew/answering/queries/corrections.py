@@ -21,10 +21,10 @@ Types = Mapping[str, str | None]
 
 @dataclass(frozen=True)
 class Corrections:
-    """What the user corrected."""
+    """Corrections by the user."""
 
     relations: Mapping[str, str] = field(default_factory=dict)
-    """Old relation → new relation. `^` reverses the new one, `*` is a requirement of any relation."""
+    """Old relation → new relation. `^` reverses the new relation, `*` is a requirement of any relation."""
     type: str | None = None
     """Type of the answers."""
 
@@ -32,10 +32,13 @@ class Corrections:
         return bool(self.relations) or self.type is not None
 
     def corrected(self, parse: Parse, schema: Schema) -> Parse:
-        """Return the first interpretation that asks for the type, with the relations. No other is tried."""
+        """Return the first interpretation of the corrected type, with the corrected relations.
+
+        Drop all alternatives.
+        """
         asked, kind = parse.interpretation, self.type
         if kind is not None:
-            schema.node_type(kind)  # raises where there is none
+            schema.node_type(kind)  # raises for an unknown type
             every = (asked, *parse.alternatives)
             asked = next((one for one in every if one.type == kind), None) or of_type(asked, kind, schema)
         asked = with_relations(asked, self.relations, schema)
@@ -45,7 +48,7 @@ class Corrections:
 def with_relations(asked: Interpretation, relations: Mapping[str, str], schema: Schema) -> Interpretation:
     """Replace every edge of a corrected relation, in the direction that fits its constants."""
     for name in relations.values():
-        schema.relation_rows(_plain(name, schema))  # raises where there is none
+        schema.relation_rows(_plain(name, schema))  # raises for an unknown relation
     changed: dict[str, str] = {}
 
     def corrected(part: Any) -> Any:
@@ -71,7 +74,7 @@ def with_relations(asked: Interpretation, relations: Mapping[str, str], schema: 
 
 
 def of_type(asked: Interpretation, kind: str, schema: Schema) -> Interpretation:
-    """Ask for another type: by the relations that there are, or for what is joined to the answers."""
+    """Ask for another type: by relations of the schema, or for nodes connected to the answers."""
     query, variable = asked.query, asked.variable
     if query.order or query.pattern.where or asked.attribute:
         raise InputError(f"this question cannot ask for {kind}: it requires more than relations ({query})")
@@ -84,13 +87,13 @@ def of_type(asked: Interpretation, kind: str, schema: Schema) -> Interpretation:
     new = f"{variable}_{kind}"
     joined = _joined(Edge(new, None, variable, directed=False), {**query.pattern.types, new: kind}, schema)
     if joined is None:
-        raise InputError(f"this question cannot ask for {kind}: nothing joins {kind} to {asked.type or 'nodes'}")
+        raise InputError(f"this question cannot ask for {kind}: no relation connects {kind} to {asked.type or 'nodes'}")
     pattern = replace(query.pattern, edges=(*query.pattern.edges, joined))
     return replace(asked, query=find(new, kind, pattern))
 
 
 def _retyped(edge: Edge, variable: str, types: Types, schema: Schema) -> Edge | None:
-    """Return the edge with a variable of another type, or None if nothing joins that to its other end."""
+    """Return the edge for a variable of another type, or None if no relation connects that type to its other end."""
     rows = () if edge.relation is None else schema.relation_rows(edge.relation)
     is_kept = variable not in edge.variables or _row(edge, rows, types) is not None
     return edge if is_kept else _joined(edge, types, schema)
@@ -113,7 +116,7 @@ def _plain(name: str, schema: Schema) -> str:
 
 
 def _meant(edge: Edge, meant: str, schema: Schema, types: Types) -> tuple[Edge, Relation]:
-    """Return the edge by the relation that is meant, and the row of the schema that it goes by."""
+    """Return the edge with the corrected relation, and the matching row of the schema."""
     rows = schema.relation_rows(_plain(meant, schema))
     name = rows[0].name
     found, row = _fitting(replace(edge, relation=name, directed=True), rows, types)
@@ -128,7 +131,7 @@ def _meant(edge: Edge, meant: str, schema: Schema, types: Types) -> tuple[Edge, 
 
 
 def _fitting(edge: Edge, rows: Sequence[Relation], types: Types) -> tuple[Edge, Relation]:
-    """Return the edge, turned round if only that fits: all its ends, or else what the question names."""
+    """Return the edge, reversed if only that fits: both its ends, or else its constants."""
     for known in (types, {}):
         for one in (edge, _round(edge)):
             row = _row(one, rows, known)
@@ -142,7 +145,7 @@ def _round(edge: Edge) -> Edge:
 
 
 def _row(edge: Edge, rows: Sequence[Relation], types: Types) -> Relation | None:
-    """Return the first row whose types are those of the edge's ends, as far as they are known."""
+    """Return the first row whose types match the known types of the edge's ends."""
 
     def kind(end: str | Constant) -> str | None:
         return types.get(end) if isinstance(end, str) else end.type if isinstance(end, Named) else None

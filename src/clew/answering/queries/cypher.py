@@ -71,14 +71,14 @@ PARTS = {"contains": "CONTAINS", "starts with": "STARTS WITH", "ends with": "END
 
 
 class CypherNames:
-    """How nodes are told apart: by the property `key`."""
+    """Identifies nodes by the property `key`."""
 
     def key(self, variable: str) -> str:
-        """Return what tells a node from all others."""
+        """Return the expression that identifies a node."""
         return f"{variable}.key"
 
     def keys(self, keys: Sequence[str]) -> Sequence[str]:
-        """Return what tells nodes from others, given their keys."""
+        """Return the values that identify nodes, given their keys."""
         return keys
 
     def label(self, variable: str, is_edge: bool) -> str:  # noqa: ARG002
@@ -91,7 +91,7 @@ class CypherNames:
 
 
 class GraphDatabaseNames(CypherNames):
-    """How nodes of a graph database are told apart: by the property that the base names, or by their element ids."""
+    """Identifies nodes of a graph database by the key property of the base, or by their element ids."""
 
     def __init__(self, kb: CypherKnowledgeBase) -> None:
         self.kb = kb
@@ -113,7 +113,7 @@ class GraphDatabaseNames(CypherNames):
 
 
 def cypher(query: AnyQuery, schema: Schema, names: CypherNames | None = None) -> str:
-    """Return a query whose rows are those of the algebra, nodes by their keys."""
+    """Return a query with the rows of the algebra. Nodes are given by their keys."""
     return "\n".join(_Cypher(schema, names or CypherNames()).whole(query))
 
 
@@ -121,11 +121,11 @@ class _Cypher:
     def __init__(self, schema: Schema, names: CypherNames) -> None:
         self.schema, self.names, self.numbers = schema, names, count(1)
         self.values: dict[Expression, str] = {}
-        """Names of what was computed already: sub-queries and aggregates over patterns."""
+        """Names of computed sub-queries and aggregates over patterns."""
         self.carried: list[str] = []
         """Names of sub-queries, which every WITH has to pass on."""
         self.has_list = False
-        """Whether a sub-query is a list. Kuzu cannot group by one that is empty."""
+        """Whether a sub-query is a list. Kuzu cannot group by an empty list."""
         self.optional: set[str] = set()
         """Variables that may be missing."""
         self.keys: list[tuple[str, str]] = []
@@ -271,7 +271,7 @@ class _Cypher:
             if part.optional:
                 raise CannotPrintError("an optional part inside an optional part cannot be written in Cypher")
             clauses, tests = self.clauses(part, seen)
-            if not clauses:  # it binds nothing
+            if not clauses:  # no clause binds a variable
                 continue
             tests += self.tests(part.where, seen.inside(part))
             lines.append(f"OPTIONAL MATCH {', '.join(clauses)}" + (f" WHERE {' AND '.join(tests)}" if tests else ""))
@@ -290,7 +290,7 @@ class _Cypher:
         return [test for formula in formulas if (test := self.formula(formula, scope)) != "true"]
 
     def clauses(self, pattern: Pattern, outer: Scope) -> tuple[list[str], list[str]]:
-        """Return the node and edge patterns of a pattern, and tests for what they cannot say."""
+        """Return the node and edge patterns of a pattern, and tests for conditions that they cannot express."""
         types, tests = dict(pattern.types), []
         for name, kind in list(types.items()):
             if name in outer.types:
@@ -322,7 +322,7 @@ class _Cypher:
         return [*alone, *clauses], tests
 
     def is_late(self, part: Any, scope: Scope) -> bool:
-        """Whether a part has an aggregate over a pattern that needs a step of its own."""
+        """Return whether a part has an aggregate over a pattern that needs a separate step."""
         return any(not self.counted(one, scope) for one in self.over(part))
 
     def over(self, part: Any) -> list[Aggregate]:
@@ -377,7 +377,7 @@ class _Cypher:
     # Formulas
 
     def formula(self, formula: Formula, scope: Scope, *, denied: bool = False) -> str:
-        """Return a test. Under a negation it is never NULL."""
+        """Return a test. Under a negation it cannot be NULL."""
         match formula:
             case All(parts):
                 return "(" + " AND ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"
@@ -463,7 +463,7 @@ class _Cypher:
     # Expressions
 
     def shown(self, part: Expression, scope: Scope) -> str:
-        """Return an expression to show. What is always missing still depends on a node: Kuzu repeats constants."""
+        """Return an expression to show. A missing value still depends on a node, because Kuzu repeats constants."""
         missing = f"CAST(NULL AS {NULLS.get(scope.kind(part), 'STRING')})"
         owner = next((name for name in sorted(names_used(part)) if name in scope.types), None)
         return self.value(part, scope) or (
@@ -508,7 +508,7 @@ class _Cypher:
         return f"{_name(variable)}.{_name(name)}"
 
     def aggregate(self, part: Aggregate, scope: Scope, complete: bool, witness: str | None = None) -> str:
-        """Return an aggregate. If `complete`, a row without the first variable stands for no solution."""
+        """Return an aggregate. If `complete`, a row without the first variable means that there is no solution."""
         if part.function == "exists":
             return f"({self.aggregate(replace(part, function='count', distinct=False), scope, complete, witness)} > 0)"
         first = witness or next(iter(sorted((*scope.types, *scope.edges))), None)

@@ -55,7 +55,7 @@ FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class QueryTooLargeError(InputError):
-    """A query has more solutions than the executor holds."""
+    """A query has more solutions than the executor allows."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Result:
 
 
 Join = Callable[[Pattern, frozenset[str]], Table | None]
-"""Return the different solutions of a pattern for some variables, or None if they have to be found here."""
+"""Return the different solutions of a pattern for some variables, or None if the executor has to find them."""
 
 
 def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None, join: Join = lambda *_: None) -> Result:
@@ -118,7 +118,7 @@ def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None, jo
 
 
 def shown(kb: KnowledgeBase, query: Query, cells: list[Column]) -> Result:
-    """Return the result of a query whose columns are known."""
+    """Return the result of a query from its columns."""
     return _Run(kb, Limits()).rows(query.headings, cells)
 
 
@@ -136,7 +136,7 @@ def value_of(kb: KnowledgeBase, expression: Expression, variable: str, node: int
 
 
 def satisfying(kb: KnowledgeBase, pattern: Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
-    """Return the nodes of a variable in the solutions of a pattern. With `among`, only these are tried."""
+    """Return the nodes of a variable in the solutions of a pattern. With `among`, try only these nodes."""
     table = ONE if among is None else Table(len(among), {variable: among.array})
     return NodeSet.of(_Run(kb, Limits()).extend(pattern, table, frozenset({variable})).columns[variable])
 
@@ -430,7 +430,7 @@ class _Run:
         return self.results[query]
 
     def attribute(self, owner: Column, name: str) -> Column:
-        """Return an attribute of nodes or edges. Each different one is read once."""
+        """Return an attribute of nodes or edges. Read each different node or edge once."""
         present = owner.values[owner.present]
         places, first = arrays.row_ids([present.astype(np.int64)], len(present))
         members = present[first]
@@ -456,7 +456,7 @@ class _Run:
         return replace(result, present=result.present & owner.present)
 
     def codes(self, column: Column, *, exact: bool = True) -> Ids:
-        """Number the different values of a column."""
+        """Assign numbers to the different values of a column."""
         if column.kind == "edge":
             ids, _ = arrays.row_ids(list(self.edges[:4]), self.edges.shape[1])
             return np.where(column.present, ids[column.values] if len(ids) else -1, -1)
@@ -559,7 +559,7 @@ class _Extension:
         assert not self.formulas, "conditions use variables of their pattern"
 
     def prepared(self, edge: Edge) -> Edge | None:
-        """Let constants restrict their neighbours. A named edge keeps its constant as a hidden variable."""
+        """Let constants restrict their neighbours. For a named edge, store its constant as a hidden variable."""
         ends = {side: end for side, end in (("head", edge.head), ("tail", edge.tail)) if not isinstance(end, str)}
         if not ends:
             return edge
@@ -594,7 +594,7 @@ class _Extension:
         return names_used(part) & self.names
 
     def settle(self) -> None:
-        """Decide the conditions whose variables are bound, and drop what nothing needs any more."""
+        """Decide the conditions whose variables are bound, and drop variables that are not needed any more."""
         for formula in list(self.formulas):
             if self.needs(formula) <= self.table.columns.keys():
                 self.formulas.remove(formula)
@@ -610,7 +610,7 @@ class _Extension:
             self.table = Table(self.table.size, columns).take(first)
 
     def admitted(self, name: str, nodes: NodeSet) -> NodeSet:
-        """Return the nodes that have the variable's type and meet the conditions on it alone."""
+        """Return the nodes that have the variable's type and meet the conditions on only this variable."""
         kind = self.types.get(name)
         if kind is not None:
             nodes = nodes & self.kb.nodes(kind)
@@ -716,7 +716,7 @@ class _Extension:
         self.merge(rows, {there: far[matches], **{name: part[matches] for name, part in extra.items()}})
 
     def is_restricted(self, name: str, edge: Edge, forward: bool) -> bool:
-        """Whether an edge may lead to nodes that a variable does not stand for."""
+        """Return whether an edge may lead to nodes outside the variable's domain."""
         if name in self.domains or any(self.needs(formula) == {name} for formula in self.formulas):
             return True
         kind = self.types.get(name)
@@ -725,7 +725,7 @@ class _Extension:
         return any(kind != (row.tail if forward else row.head) for row in self.kb.schema.relation_rows(edge.relation))
 
     def join_bound(self, edge: Edge) -> None:
-        """Keep the rows whose two nodes an edge connects."""
+        """Select the rows whose two nodes an edge connects."""
         head, tail = (self.table.columns[name] for name in edge.variables)
         members, others = _members(head), _members(tail)
         forward = len(members) <= len(others)
@@ -783,7 +783,7 @@ def _repeated(level: Array, count: int, step: Callable[[Array], Array]) -> Array
 
 
 def _without(pairs: Ids, sorted_pairs: Ids) -> Ids:
-    """Return the pairs that are not among others, which are sorted."""
+    """Return the pairs that are not in `sorted_pairs`."""
     if not len(sorted_pairs):
         return pairs
     found = sorted_pairs[np.minimum(sorted_pairs.searchsorted(pairs), len(sorted_pairs) - 1)]

@@ -101,7 +101,7 @@ def comparable(first: str, second: str) -> bool:
 
 
 def check(query: AnyQuery, schema: Schema) -> None:
-    """Raise SchemaError if a query does not fit the schema. The error lists what is possible."""
+    """Raise SchemaError if a query does not fit the schema. The error lists the possible names."""
     if isinstance(query, Combined):
         check(query.left, schema)
         check(query.right, schema)
@@ -186,7 +186,7 @@ def _check_part(part: object, scope: Scope) -> None:
         and part.argument is not None
         and any(isinstance(inner, Aggregate) and inner.over is None for inner in _shallow(part.argument))
     ):
-        raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner one into a sub-query, (find …)")
+        raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner aggregate into a sub-query, (find …)")
     elif isinstance(part, Aggregate) and part.function not in ("count", "exists"):
         kind = "solution" if part.argument is None else scope.kind(part.argument)
         allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
@@ -248,7 +248,7 @@ def _check_call(part: Call, scope: Scope) -> None:
 
 
 def _check_groups(query: Query) -> None:
-    """Require that rows of groups are made of aggregates and keys."""
+    """Require that rows of groups contain only aggregates and keys."""
     free = frozenset(name for key in query.group if isinstance(key, Var) for name in (key.name,))
 
     def is_fixed(part: object) -> bool:

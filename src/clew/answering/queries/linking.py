@@ -1,4 +1,4 @@
-"""Links the constants of a query to nodes. A constant may also stand for what lies below it in a hierarchy."""
+"""Links the constants of a query to nodes. A constant may also include the nodes below it in a hierarchy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Unmatched = Literal["vector", "drop"]
 OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "any": "any"}
 AQuery = TypeVar("AQuery", bound=AnyQuery | Pattern)
 LINKED = 12
-"""Nodes that a name may stand for, the likeliest first."""
+"""Maximum number of nodes to look up for a name, the likeliest first."""
 CLOSE = 3
-"""Maximum number of close names that are shown for an unknown one."""
+"""Maximum number of close names shown for an unknown name."""
 NAMESAKES = 1000
-"""Nodes that one name stands for, if all of the likeliest bear just that one."""
+"""Maximum number of nodes of one name, if all of the likeliest nodes have exactly this name."""
 EQUAL = 1e-6
 """Names whose scores differ by less are equally near: "Labonte" is Bobby Labonte and Terry Labonte."""
 
@@ -35,7 +35,7 @@ def below(relation: Relation) -> Direction:
 
 
 def hierarchies(schema: Schema, type: str | None = None) -> tuple[Relation, ...]:
-    """Return the transitive relations that begin or end at the nodes of one type, or of any, each once."""
+    """Return the transitive relations that start or end at nodes of one type, or of any type, without duplicates."""
     rows = (row for row in schema.relations if row.transitive and type in (None, row.head, row.tail))
     return tuple({row.name: row for row in rows}.values())
 
@@ -47,11 +47,11 @@ def descendants(graph: Linked, nodes: NodeSet, relation: Relation) -> NodeSet:
 
 @dataclass(frozen=True)
 class Grounding:
-    """The nodes a constant stands for, how they were found, and which others it may mean."""
+    """The nodes of a constant, the kind of match, and alternatives."""
 
     constant: Named
     links: tuple[Link, ...]
-    """The nodes it stands for."""
+    """The nodes of the constant."""
     alternatives: tuple[Link, ...] = ()
 
     @property
@@ -64,10 +64,11 @@ Groundings = Mapping[Named, Grounding]
 
 
 def ground(constants: Iterable[Named], names: Names, *, unmatched: Unmatched = "drop") -> Groundings:
-    """Exact names first, then likely ones of like spelling, both of the stated type; then exact names of other types.
+    """Link constants to nodes by name.
 
-    A constant without any stands for nothing or, with `unmatched="vector"`, for the nearest node by meaning.
-    Deviation from the paper: an alias of several nodes stands for all of them.
+    Try exact names, then likely names of similar spelling, both of the stated type, then exact names of other types. A
+    constant without a match gets no node or, with `unmatched="vector"`, the nearest node by meaning. Deviation from the
+    paper: an alias of several nodes means all of them.
     """
     return {constant: _ground(constant, names, unmatched) for constant in constants}
 
@@ -82,7 +83,7 @@ def _ground(constant: Named, names: Names, unmatched: Unmatched) -> Grounding:
     if not exact and not is_likely and constant.type is not None:
         exact = [link for link in names.spelled(constant.text, k=NAMESAKES) if link.how == "exact"]
     spelled = [link for link in exact if link.score == 1.0]
-    exact = spelled or exact  # a name spelled just so is meant before one that differs in case or accents
+    exact = spelled or exact  # identical spelling comes before differences in case or accents
     if exact:
         return Grounding(constant, tuple(exact), tuple(link for link in inside if link not in exact))
     nearest = inside[:1] if unmatched == "vector" else ()
@@ -104,7 +105,7 @@ def unknown_names(groundings: Groundings) -> tuple[UnknownName, ...]:
 
 
 def widened(groundings: Groundings, size: int, constants: Collection[Named]) -> Groundings:
-    """Let the given constants stand for their `size` best nodes, or for all exact ones if they are more."""
+    """Extend the given constants to their `size` best nodes, or to all exact nodes if these are more."""
     wider: dict[Named, Grounding] = {}
     for constant, grounding in groundings.items():
         missing = max(0, size - len(grounding.links)) if constant in constants else 0
@@ -114,7 +115,7 @@ def widened(groundings: Groundings, size: int, constants: Collection[Named]) -> 
 
 
 def link(query: AQuery, groundings: Groundings, kb: KnowledgeBase, *, kinds: bool) -> AQuery:
-    """Return the query with nodes for its constants and, with `kinds`, with what lies below them in a hierarchy."""
+    """Replace the constants of a query by nodes. With `kinds`, include the nodes below them in a hierarchy."""
     wide = with_kinds(query, kb.schema) if kinds else query
     return linked(wide, lambda one: keys_of(kb, groundings[one].nodes).keys)
 
@@ -125,12 +126,12 @@ def keys_of(kb: KnowledgeBase, nodes: NodeSet) -> Nodes:
 
 
 def with_kinds(query: AQuery, schema: Schema) -> AQuery:
-    """Let constants stand for what lies below them in a hierarchy, and follow its edges from them all the way."""
+    """Extend constants to the nodes below them in a hierarchy, and follow hierarchy edges from them all the way."""
     rows = {row.name: row for row in hierarchies(schema)}
     numbers = count()
 
     def wider(end: str | Constant, edges: list[Edge]) -> str | Constant:
-        """Return what stands for an end: for a constant, a variable below it in each hierarchy after the other."""
+        """Return the replacement for an end. For a constant, chain a variable below it for each hierarchy."""
         for row in hierarchies(schema, end.type) if isinstance(end, Named) else ():
             lower = f"kind{next(numbers)}"
             head, tail = (lower, end) if below(row) == "in" else (end, lower)

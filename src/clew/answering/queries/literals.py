@@ -67,7 +67,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Checks:
-    """Comparisons of which all or any must hold. Without tests, `all` means every value fits, otherwise none does."""
+    """Comparisons that must all be true, or at least one.
+
+    Without tests, `all` accepts every value, otherwise no value.
+    """
 
     tests: tuple[Check, ...] = ()
     all: bool = True
@@ -135,6 +138,6 @@ def _days(comparison: str, first: datetime.date, last: datetime.date) -> Checks:
 
 def match_whole(pattern: str, texts: Sequence[str]) -> list[bool]:
     """Match whole texts in time that grows with their length (RE2). Raise ValueError for an invalid expression."""
-    pc.match_substring_regex(pa.array([""]), pattern)  # by itself: none of its brackets closes the bracket below
+    pc.match_substring_regex(pa.array([""]), pattern)  # checked separately, so that its brackets are balanced
     matches = pc.match_substring_regex(pa.array(texts, pa.large_string()), rf"\A(?:{pattern})\z")
     return [bool(match) for match in matches.to_pylist()]

@@ -1,4 +1,4 @@
-"""What printers share: queries without ties, without lists, and groups as tables with named columns."""
+"""Shared steps of the printers: queries without ties, without lists, and groups as tables with named columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def refuse_long_walk(edge: Edge) -> None:
 
 @dataclass(frozen=True)
 class Grouped:
-    """A grouped query in two steps: keys and aggregates of groups, and what to show of them."""
+    """A grouped query in two steps: keys and aggregates of groups, and the columns to show."""
 
     keys: tuple[tuple[str, Expression], ...]
     """Keys that are expressions, by the name of their column."""

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 
 class QuerySyntaxError(InputError):
-    """A query's text cannot be read. The message shows the position and what is possible there."""
+    """A query's text cannot be read. The message shows the position and the expected tokens."""
 
 
 def parse(text: str) -> AnyQuery:
@@ -107,7 +107,7 @@ class _Parser:
         raise QuerySyntaxError(f"cannot read the query at {offset}: expected {expected}, found {seen}")
 
     def sees(self, *words: str) -> bool:
-        """Whether the next tokens are these signs or words of the language."""
+        """Return whether the next tokens are these signs or keywords."""
         for index, word in enumerate(words, self.position):
             kind, content, _ = self.tokens[index] if index < len(self.tokens) else ("", "", 0)
             if kind not in ("word", "sign") or content.lower() != word:
@@ -398,7 +398,7 @@ class _Parser:
         return self.chain("*/", self.atom)
 
     def chain(self, signs: str, part: Callable[[], Expression]) -> Expression:
-        """Read parts with one of some signs between them. The first two belong together, then the next one."""
+        """Read parts that are separated by one of some signs. The operators are left-associative."""
         left, terms = part(), 1
         while any(map(self.sees, signs)):
             terms = self.one_more(terms)

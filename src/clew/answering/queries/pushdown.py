@@ -1,7 +1,8 @@
-"""Queries that a database carries out whole: it joins, and only the rows that are found travel.
+"""Queries that a database executes as a whole: it joins, and returns only the resulting rows.
 
-A query that its language cannot say, or that it refuses, is carried out here, edge by edge. So is every query over what
-some groups may see of a graph that stays elsewhere (`PartOfGraph`), which no database may be asked for whole.
+Clew executes a query edge by edge if the database's language cannot express it or the database refuses it. The same
+applies to every query over a restricted part of a remote graph (`PartOfGraph`): the database must not execute it as a
+whole.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from clew.store.remote.sparql import SparqlKnowledgeBase
 
 MOST_AHEAD = 2_000
-"""Edges that are read ahead. Of nodes with more, those of each answer are asked for alone."""
+"""Maximum number of edges to read ahead. For nodes with more edges, request the edges of each answer separately."""
 SECONDS = 20
 """Maximum time of a whole query in PostgreSQL. A query that takes longer is carried out edge by edge."""
 Rows = list[Sequence[Any]]
@@ -59,7 +60,7 @@ Rows = list[Sequence[Any]]
 
 
 def execute(kb: KnowledgeBase, query: AnyQuery) -> Result:
-    """Return the rows of a query. If the base is in a database, it is asked for the rows, or for the solutions."""
+    """Return the rows of a query. If the base is in a database, request the rows, or the solutions, from it."""
     cells = _solved(kb, query)
     if cells is None:
         return execution.execute(kb, query, join=_joining(kb))
@@ -82,7 +83,7 @@ def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
 
 
 def _joining(kb: KnowledgeBase) -> execution.Join:
-    """Return what asks the database of a base for the solutions of a pattern."""
+    """Return a function that requests the solutions of a pattern from the database of a base."""
 
     def join(pattern: Pattern, names: frozenset[str]) -> Table | None:
         variables = sorted(names)
@@ -145,13 +146,13 @@ def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
 def _in_sparql(kb: SparqlKnowledgeBase, query: AnyQuery) -> Rows:
     names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, Var)]
     if not isinstance(query, Query) or not query.distinct or len(names) < len(query.columns):
-        raise CannotPrintError("an endpoint is asked for nodes alone")
+        raise CannotPrintError("an endpoint can return only nodes")
     is_cut = query.is_grouped or query.order or query.first is not None or query.skip
     if is_cut or any(isinstance(part, Edge) and part.name for part in walk(query)):
         raise CannotPrintError("an endpoint has no groups, no first rows and no names of edges here")
     rows = kb.endpoint.rows(sparql(query, kb.schema, EndpointNames(kb)), ordered_by=" ".join(f"?{n}" for n in names))
     found = [[kb.intern([row[name]])[0] if name in row else None for name in names] for row in rows]
-    most = None if kb.described is None else kb.described.count  # not what came after the nodes were read
+    most = None if kb.described is None else kb.described.count  # skip nodes that came later
     return [row for row in found if most is None or all(cell is None or cell < most for cell in row)]
 
 
@@ -165,7 +166,7 @@ def _in_cypher(kb: CypherKnowledgeBase, query: AnyQuery) -> Rows:
 
 
 def _with_ids(ids: Mapping[str, int], row: Sequence[Any], are_nodes: Sequence[bool]) -> Sequence[Any] | None:
-    """Return a row with ids for nodes, or None if a node came after the others were read."""
+    """Return a row with ids for nodes, or None if a node was added after the base read its nodes."""
     pairs = list(zip(row, are_nodes, strict=True))
     if any(is_node and cell is not None and cell not in ids for cell, is_node in pairs):
         return None
@@ -203,7 +204,7 @@ def _refuse(kb: CypherKnowledgeBase, query: AnyQuery) -> None:
     for part in parts:
         match part:
             case Attribute() | Subquery():
-                raise CannotPrintError(f"{part} is not asked of a graph database")
+                raise CannotPrintError(f"{part} cannot be computed in a graph database")
             case Edge() if not part.is_single:
                 raise CannotPrintError(f"a walk by {part.relation} has another meaning in a graph database")
             case Variable(_, str() as kind) if not kb.is_label(kind):

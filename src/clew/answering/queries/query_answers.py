@@ -42,7 +42,7 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class Executed:
-    """A query as it was asked, with its constants linked to nodes, and its rows."""
+    """A query before and after linking its constants to nodes, and its rows."""
 
     asked: AnyQuery
     query: AnyQuery
@@ -50,7 +50,7 @@ class Executed:
     unknown: tuple[UnknownName, ...] = ()
     """Names in the query that the base does not have. The query is not executed then."""
     notes: tuple[str, ...] = ()
-    """What names stand for that the base spells otherwise."""
+    """Notes about names that the base spells differently."""
 
     @property
     def refs(self) -> tuple[NodeRef, ...]:
@@ -75,7 +75,7 @@ class Executed:
 def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool = True) -> Executed:
     """Link the constants of a query and execute it. Raise InputError for a query that the schema does not allow.
 
-    With `kinds`, a constant also stands for what lies below it in a hierarchy.
+    With `kinds`, a constant also includes the nodes below it in a hierarchy.
     """
     check(query, kb.schema)
     groundings = ground(constants(query), names)
@@ -93,14 +93,14 @@ def _spelled_otherwise(groundings: Groundings) -> Iterator[str]:
 
 
 def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], frozenset[str]]:
-    """What a query goes by."""
+    """Return the relations and attributes of a query."""
     parts = list(walk(query))
     relations = frozenset(part.relation for part in parts if isinstance(part, Edge))
     return relations, frozenset(part.name for part in parts if isinstance(part, Attribute))
 
 
 def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer:
-    """Rows and columns, the nodes of the first column as matches, or the only cell as the value."""
+    """Return an answer: rows and columns, the first column's nodes as matches, or the only cell as the value."""
     if executed.unknown:
         text = " ".join(one.to_text() for one in executed.unknown)
         return Answer(question, text=text, answer_count=0, unknown=executed.unknown)
@@ -136,13 +136,13 @@ def with_table(answer: Answer, result: Result) -> Answer:
 
 
 def _kind(executed: Executed, kb: KnowledgeBase) -> str:
-    """What one match is called."""
+    """Return the word for one match."""
     kinds = {ref.type for ref in executed.refs}
     return kind_in_words(kb.schema, kinds.pop() if len(kinds) == 1 else None)
 
 
 def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
-    """The query in words, as it was carried out, and in other languages as far as they can say it."""
+    """Return the executed query in words, in Clew's language, and in other languages that can express it."""
     from clew.answering.queries.cypher import cypher
     from clew.answering.queries.sparql import sparql
 
@@ -170,7 +170,7 @@ def _cell(cell: Any) -> Cell:
 
 
 def _evidence(kb: KnowledgeBase, executed: Executed, row: Sequence[Any]) -> tuple[Evidence, ...]:
-    """The edges that back a row, and its other cells."""
+    """Return the edges that support a row, and its other cells."""
     if not isinstance(executed.query, Query):
         return ()
     shown: list[Evidence] = [

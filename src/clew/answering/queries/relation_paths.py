@@ -90,7 +90,7 @@ def nameless_of(kb: KnowledgeBase) -> Nameless:
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")
 """Years, dates and numbers. Many unrelated nodes share them, so paths end there."""
 LOOKED_AT = 12
-"""Number of ends that are checked to learn what a relation leads to."""
+"""Number of end nodes to check for the values of a relation."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,7 +136,7 @@ class RelationPath:
 
 
 def is_return(before: Hop | None, hop: Hop) -> bool:
-    """Return whether a hop reverses the relation of the last one: films by the same director."""
+    """Return whether a hop reverses the relation of the previous hop: films by the same director."""
     if before is None or len(hop) != 1 or len(before) != 1:
         return False
     return hop[0].relation == before[0].relation and hop[0].direction != before[0].direction
@@ -161,7 +161,7 @@ class Layer:
 
 
 class Explorer:
-    """Finds the ends of relation paths. Nameless nodes represent facts and are never ends."""
+    """Finds the ends of relation paths. Nameless nodes represent facts and cannot be ends."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -203,7 +203,7 @@ class Explorer:
         return self.layers(path)[-1].nodes if path.hops else path.topic
 
     def layers(self, path: RelationPath) -> list[Layer]:
-        """Return the nodes that each move of a path leads to, and those it skips."""
+        """Return the nodes that each move of a path leads to, and the nodes it skips."""
         found: list[Layer] = []
         here, before = path.topic, None
         for hop in path.hops:
@@ -221,7 +221,7 @@ class Explorer:
         return found
 
     def leads_to_values(self, move: Move, nodes: NodeSet) -> bool:
-        """Return whether a relation leads to years, dates or numbers, judged by a few of its ends."""
+        """Return whether a relation leads to years, dates or numbers. Checks only LOOKED_AT end nodes."""
         known = self._values.get(move)
         if known is None:
             few = self.walk(nodes, move).array[:LOOKED_AT]

@@ -37,7 +37,7 @@ def sentence(answer: Answer) -> str:
 
 
 def _counted(answer: Answer, count: int) -> str:
-    """Return the number of matches, how many match directly, and their names: "2 drugs treat gout: A and B"."""
+    """Return the numbers of all and of direct matches, and their names: "2 drugs treat gout: A and B"."""
     kind = str(answer.query.get("kind", "thing"))
     said = answer.query.get("one" if count == 1 else "many")
     named = f": {_listed(answer.matches)}" if answer.matches else ""

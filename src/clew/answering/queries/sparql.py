@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from clew.store.remote.sparql import SparqlKnowledgeBase
 
 MOST_RELATIONS = 500
-"""Any relation means any of so many at an endpoint. If it has more, it means any predicate."""
+"""Maximum number of relations of an endpoint to list for "any relation". With more, use any predicate."""
 NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 NOTHING = "1/0"
@@ -72,7 +72,7 @@ PARTS = {"contains": "CONTAINS", "starts with": "STRSTARTS", "ends with": "STREN
 
 
 class RdfNames:
-    """What things are called in the RDF export of a base."""
+    """Names in the RDF export of a base."""
 
     type_predicate, label = "a", f"<{LABEL}>"
     are_all_typed = True
@@ -97,12 +97,12 @@ class RdfNames:
         return f"<{attribute_iri(name)}>"
 
     def relations(self) -> tuple[str, ...]:
-        """Return the relations that an edge of any relation may have, or nothing if all predicates are relations."""
+        """Return the relations that an edge of any relation may have. Empty if all predicates are relations."""
         return ()
 
 
 class EndpointNames(RdfNames):
-    """What things are called at a SPARQL endpoint."""
+    """Names at a SPARQL endpoint."""
 
     are_all_typed = are_all_named = False
 
@@ -129,9 +129,10 @@ class EndpointNames(RdfNames):
 
 
 def sparql(query: AnyQuery, schema: Schema, names: RdfNames | None = None, *, is_question: bool = False) -> str:
-    """Return a query whose rows are those of the algebra, nodes by their IRIs.
+    """Return a query with the rows of the algebra. Nodes are given by their IRIs.
 
-    With `is_question` it asks whether there are any rows. Nodes alone are called by their variables.
+    With `is_question` it asks whether there are any rows. If all columns are nodes, they are named like their
+    variables.
     """
     writer = _Sparql(schema, names or RdfNames())
     if isinstance(query, Query) and query.distinct and not query.is_grouped and not query.order and query.first is None:
@@ -146,7 +147,7 @@ def sparql(query: AnyQuery, schema: Schema, names: RdfNames | None = None, *, is
 
 @dataclass(frozen=True)
 class _Level:
-    """The names of a scope, those that may be missing, and the variables that have values of expressions."""
+    """The names of a scope, the names that may be missing, and the variables for values of expressions."""
 
     scope: Scope
     values: dict[Expression, str] = field(default_factory=dict)
@@ -163,7 +164,7 @@ class _Sparql:
     # Queries
 
     def query(self, query: AnyQuery, prefix: str) -> list[str]:
-        """Return the lines of a query whose columns are called by a prefix and a number."""
+        """Return the lines of a query. Its columns are named with a prefix and a number."""
         if isinstance(query, Combined):
             return self.combined(query, prefix)
         query = without_ties(query)
@@ -240,7 +241,7 @@ class _Sparql:
     # Patterns
 
     def group(self, pattern: Pattern, level: _Level, used: set[Attribute]) -> tuple[list[str], _Level]:
-        """Return the lines of a group, and the level inside. Attributes that are `used` are looked up here."""
+        """Return the lines of a group, and the level inside. Look up attributes that are `used` here."""
         before = {*level.scope.types, *level.scope.edges}
         inside = level.scope.inside(replace(pattern, optional=()))
         tied = {name for edge in pattern.edges if edge.relation and edge.least for name in edge.variables}
@@ -267,7 +268,7 @@ class _Sparql:
         return lines, level
 
     def look_up(self, attribute: Attribute, level: _Level, lines: list[str], *, is_needed: bool = False) -> None:
-        """Bind the value of an attribute. One that `is_needed` by a condition is not optional."""
+        """Bind the value of an attribute. An attribute that `is_needed` by a condition is not optional."""
         owner, name, value = f"?{attribute.variable}", attribute.name, self.fresh()
         kind = level.scope.kind(attribute)
         if kind == "list":
@@ -390,7 +391,7 @@ class _Sparql:
         return result if nothing is None else f"COALESCE({result}, {nothing})"
 
     def formula(self, formula: Formula, level: _Level, *, denied: bool = False) -> str:
-        """Return a test. Under a negation it is never an error."""
+        """Return a test. Under a negation it cannot be an error."""
         match formula:
             case All(parts):
                 return "(" + " && ".join(self.formula(part, level, denied=denied) for part in parts) + ")"

@@ -54,10 +54,10 @@ class SqlNames:
     """Names and functions of DuckDB, over the tables of `create`."""
 
     node, edge = "key", "number"
-    """Columns that tell nodes and edges from all others."""
+    """Columns that identify nodes and edges."""
 
     def keys(self, keys: Sequence[str]) -> list[str]:
-        """Return what the column `node` holds for some keys."""
+        """Return the values of the column `node` for some keys."""
         return list(map(_text, keys))
 
     def is_type(self, owner: str, kind: str) -> str:
@@ -142,10 +142,10 @@ class PostgresNames(SqlNames):
         return f"jsonb_array_elements_text({value})"
 
     def lower(self, value: str) -> str:
-        """Return a text in lower case. The query fails at letters of which PostgreSQL has another one than Python."""
+        """Return a text in lower case. The query fails for letters that PostgreSQL lowers differently from Python."""
         other = self.kb.other_letters
         if other is None:
-            raise CannotPrintError("this PostgreSQL knows lower case of ASCII alone")
+            raise CannotPrintError("this PostgreSQL lowers only ASCII letters")
         unlike = f"(1 / (length({value}) - length({value})))::text"
         plain = f'lower({value} COLLATE "default")'
         return f'(CASE WHEN {value} ~ {_text(f"[{other}]")} THEN {unlike} ELSE {plain} END COLLATE "C")'
@@ -155,7 +155,7 @@ class PostgresNames(SqlNames):
 
 
 def sql(query: AnyQuery, schema: Schema, names: SqlNames | None = None) -> str:
-    """Return a query whose rows are those of the algebra, nodes by their keys, or by their ids in PostgreSQL."""
+    """Return a query with the rows of the algebra. Nodes are given by their keys, or by their ids in PostgreSQL."""
     return _Sql(schema, names or SqlNames()).query(query)
 
 
@@ -251,13 +251,13 @@ class _Sql:
         return f"{column} = {_name(end)}.{self.names.node}" if isinstance(end, str) else f"{column} {self.among(end)}"
 
     def among(self, constant: Constant) -> str:
-        """Return the test that something is one of some nodes."""
+        """Return the test that a column is in some nodes."""
         if isinstance(constant, Named):
             raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
         return f"IN ({', '.join(self.names.keys(constant.keys)) or 'NULL'})"
 
     def pairs(self, edge: Edge, is_set: bool, start: tuple[str, Constant] | None = None) -> str:
-        """Return the pairs of ends of an unnamed edge or walk, repeated only if `is_set`. A walk begins at `start`."""
+        """Return the pairs of ends of an unnamed edge or walk, repeated only if `is_set`. A walk starts at `start`."""
         where = f" WHERE {self.names.relation_is(edge.relation)}" if edge.relation else ""
         step = f"SELECT head, tail FROM edges{where}" if is_set else self.names.pairs(where)
         if not edge.directed:
@@ -298,7 +298,7 @@ class _Sql:
     # Formulas
 
     def formula(self, formula: Formula, scope: Scope, *, denied: bool = False) -> str:
-        """Return a test. Under a negation it is never NULL."""
+        """Return a test. Under a negation it cannot be NULL."""
         match formula:
             case All(parts):
                 return "(" + " AND ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"

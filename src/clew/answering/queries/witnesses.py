@@ -1,4 +1,4 @@
-"""Evidence for the rows of a query: the edges of a solution, with the way up a hierarchy to what the query names."""
+"""Evidence for the rows of a query: the edges of a solution, and the path up a hierarchy to the query's constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.core.types import Direction, Fact, NodeRef, NodeSet, Path, Triple
 from clew.store.graph.protocol import KnowledgeBase, Linked
 
 CONSIDERED = 50
-"""Solutions of which those with the shortest ways are shown."""
+"""Maximum number of solutions to compare. Those with the shortest paths are shown."""
 
 
 def witnesses(kb: KnowledgeBase, query: Query, row: Sequence[Any], limit: int = 2) -> tuple[Path, ...]:
@@ -40,7 +40,7 @@ def witnesses(kb: KnowledgeBase, query: Query, row: Sequence[Any], limit: int = 
 
 
 def outward(pattern: Pattern, start: str) -> list[Edge]:
-    """Return the edges of a pattern, those nearest to a variable first, and those between variables before others."""
+    """Return the edges by distance from a variable. At equal distance, edges between variables come first."""
     left, reached, ordered = list(pattern.edges), {start}, list[Edge]()
     while left:
         near = [edge for edge in left if not reached.isdisjoint(edge.variables)] or left[:1]
@@ -85,7 +85,7 @@ def _walk(kb: KnowledgeBase, edge: Edge, heads: NodeSet, tails: NodeSet) -> Iter
 def shortest_walk(
     graph: Linked, starts: NodeSet, goals: NodeSet, relation: str | None, direction: Direction
 ) -> list[int]:
-    """Return a shortest walk of at least one edge from one of some nodes to another, or nothing if there is none."""
+    """Return a shortest walk of at least one edge from a start node to a goal, or an empty list."""
     levels = [starts]
     seen = NodeSet.of([])
     while True:

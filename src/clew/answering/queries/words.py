@@ -1,6 +1,6 @@
 """A query in plain words: "huts opened before 1920", "the five rivers with the highest length".
 
-Relations are said by their display and inverse texts, attributes by their unit and by what they tell.
+Relations use their display and inverse texts. Attributes use their unit and their label.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ FUNCTIONS = {"sum": "total", "avg": "average", "min": "lowest", "max": "highest"
 OPERATORS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MAX_NAMES = 3
-"""Maximum number of nodes of a constant that are named. Others are counted."""
+"""Maximum number of nodes of a constant to name. The phrase counts the remaining nodes."""
 
 
 def words(query: AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> str:
@@ -66,13 +66,13 @@ def words(query: AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> 
 
 
 def kind_in_words(schema: Schema, type: str | None) -> str:
-    """Return what one thing of a type is called."""
+    """Return the word for one node of a type."""
     named = next((one for one in schema.node_types if one.name == type), None)
     return "thing" if type is None else words_of(singular((named.display if named else "") or type))
 
 
 def counted_in_words(schema: Schema, counted: Aggregate, amount: int) -> str:
-    """Return what an aggregate over a pattern counts: what an edge leads to, if that is of one type."""
+    """Return the noun for a count over a pattern: the type at the end of its edge if there is only one."""
     variable = counted.argument.name if isinstance(counted.argument, Var) else ""
     pattern = counted.over or Pattern()
     edge = next((edge for edge in pattern.edges if variable in edge.variables), None)
@@ -90,7 +90,7 @@ def asked_of(schema: Schema, row: Relation, name: str) -> str:
 
 
 def hierarchy_in_words(rows: Sequence[tuple[Relation, bool]], *, many: bool = False) -> str:
-    """Return what a name stands for besides itself, by hierarchies and whether they are followed upward."""
+    """Return a phrase for the nodes that a name includes besides itself. Rows state whether to go upward."""
     it = "these" if many else "it"
     said: dict[str, None] = {}
     for row, upward in rows:
@@ -110,20 +110,20 @@ def hierarchy_in_words(rows: Sequence[tuple[Relation, bool]], *, many: bool = Fa
 def _verb(
     schema: Schema, label: str, other: str | None, *, negated: bool = False, one: bool = False
 ) -> tuple[str, str]:
-    """Return what things do with something of another type, and what stands behind its name: "have … as director"."""
+    """Return the verb for a relation to a node of another type, and a suffix after its name: "have … as director"."""
     kind = kind_in_words(schema, other)
     bare = without_kind(label, kind)
     _, rest, form = verb_of(bare)
     if form == "noun" and rest.strip() not in (kind, plural(kind)):
         return of_many("has", negated=negated, one=one), f" as{rest}"
-    if form == "noun":  # called like what it leads to: "have the origin Japan"
+    if form == "noun":  # a label like the type at its end: "have the origin Japan"
         return f"{of_many('has', negated=negated, one=one)} the{rest}", ""
     return of_many(bare, negated=negated, one=one), ""
 
 
 @dataclass(frozen=True)
 class Clause:
-    """What something does with something else. It is inactive if the other one does it."""
+    """A verb and its other participant. It is inactive if the other participant is the subject."""
 
     verb: str
     other: str
@@ -132,7 +132,7 @@ class Clause:
 
 
 class Words:
-    """Puts queries over a schema into words. `name` gives the name of a node by its key."""
+    """Converts queries over a schema to words. `name` gives the name of a node by its key."""
 
     def __init__(self, schema: Schema, name: Callable[[str], str] = str) -> None:
         self.schema, self.name = schema, name
@@ -149,12 +149,12 @@ class Words:
         return Phrase(self, pattern, Scope(self.schema))
 
     def kind(self, type: str | None, *, one: bool = False) -> str:
-        """Return what one thing or many of a type are called."""
+        """Return the noun for one or many nodes of a type."""
         kind = kind_in_words(self.schema, type)
         return kind if one else plural(kind)
 
     def names(self, constant: Constant) -> list[str]:
-        """Return the names of a constant. Of many nodes the first are named, and the others are counted."""
+        """Return the names of a constant. For many nodes, name the first and count the remaining nodes."""
         if isinstance(constant, Named):
             return [constant.text]
         names = list(dict.fromkeys(map(self.name, constant.keys[: MAX_NAMES + 1])))
@@ -167,7 +167,7 @@ class Words:
         return listed(self.names(constant), word)
 
     def best(self, order: Order, *, one: bool = False) -> str:
-        """Return what those do that have the most or the least: "have the most beds", "were opened first"."""
+        """Return the predicate of nodes with the highest or lowest value: "have the most beds", "were opened first"."""
         have, be, most = "has" if one else "have", "is" if one else "are", "most" if order.descending else "fewest"
         expression = order.expression
         if isinstance(expression, Call) and expression.function == "number":
@@ -205,7 +205,7 @@ class Words:
 
 
 class Phrase:
-    """The words for one pattern. Each edge is told once, at the variable from which it is reached first."""
+    """The words for one pattern. Each edge is described once, at the variable from which it is reached first."""
 
     def __init__(self, words: Words, pattern: Pattern, outer: Scope) -> None:
         self.words, self.pattern, self.outer = words, pattern, outer
@@ -215,7 +215,7 @@ class Phrase:
         self.constants: set[str | Constant] = {end for edge in self.edges for end in (edge.head, edge.tail)}
         self.constants -= set(pattern.types)
         self.tells_kinds = True
-        """Whether to say that a name stands for what lies below it, too."""
+        """Whether to mention that a name also includes the nodes below it."""
 
     # Queries
 
@@ -248,7 +248,7 @@ class Phrase:
         return list(dict.fromkeys(name for name in (*used, *self.pattern.types) if name in self.scope.types))
 
     def columns(self, shown: list[Expression], root: str) -> str:
-        """Return what is shown: attributes, nodes and aggregates."""
+        """Return the phrase for the columns: attributes, nodes and aggregates."""
         number = [Aggregate("count"), Aggregate("count", Var(root)), Aggregate("count", Var(root), True)]
         parts = []
         for part in shown:
@@ -313,7 +313,7 @@ class Phrase:
         return f" {' and '.join(texts)}" if texts else ""
 
     def extreme(self, order: Order) -> str:
-        """Return what the first rows have most or least of."""
+        """Return the phrase for the highest or lowest value of the first rows."""
         expression, descending = order.expression, order.descending
         if isinstance(expression, Aggregate) and expression.function == "count":
             return f"with the {'most' if descending else 'fewest'} {self.counted(expression)}"
@@ -331,11 +331,11 @@ class Phrase:
     # Things
 
     def noun(self, name: str, *, one: bool = False) -> str:
-        """Return what one thing or many of a variable are called."""
+        """Return the noun for one or many nodes of a variable."""
         return self.words.kind(self.scope.types.get(name), one=one)
 
     def sentence(self, name: str, *, one: bool) -> str:
-        """Return what stands behind a number: "diseases have X", or "huts opened before 1920"."""
+        """Return the phrase after a number: "diseases have X", or "huts opened before 1920"."""
         again = Phrase(self.words, self.pattern, self.outer)
         predicate = again.described(name, one=one, finite=True)
         own = [part for part in self.own(name) if self.absence(part, name, one=one) is None]
@@ -343,9 +343,9 @@ class Phrase:
         return self.described(name, one=one) if is_noun else f"{self.noun(name, one=one)} {predicate}".strip()
 
     def described(self, name: str, *, one: bool = False, finite: bool = False) -> str:
-        """Return a variable by its type, and all that is required of it and of what it leads to.
+        """Describe a variable by its type, its conditions, and the variables it leads to.
 
-        If `finite`, return only what things of that type do: "have X", "were opened before 1920".
+        If `finite`, return only the predicate: "have X", "were opened before 1920".
         """
         self.seen.add(name)
         own = self.own(name)
@@ -356,7 +356,7 @@ class Phrase:
             clauses.append(self.clause(edge, name, self.other(edge, name), one=one))
         absent = [(part, clause) for part in own if (clause := self.absence(part, name, one=one)) is not None]
         clauses += [clause for _, clause in absent]
-        clauses.sort(key=lambda clause: clause.is_long)  # what ends in a name first: the rest could be its own
+        clauses.sort(key=lambda clause: clause.is_long)  # clauses that end in a name first
         limits = self.limits([part for part in own if all(part is not other for other, _ in absent)], name)
         verbs = []
         for (verb, is_active), same in groupby(clauses, key=lambda clause: (clause.verb, clause.is_active)):
@@ -376,12 +376,12 @@ class Phrase:
         return " ".join([*kind, " and ".join(limits), *done, *behind]).replace("  ", " ").strip()
 
     def own(self, name: str) -> list[Formula]:
-        """Return the conditions on one variable alone."""
+        """Return the conditions on only one variable."""
         names = {*self.scope.types, *self.scope.edges}
         return [part for part in self.where if names_used(part) & names == {name}]
 
     def limits(self, formulas: Sequence[Formula], name: str) -> list[str]:
-        """Return what is required of a variable by itself. It comes before its edges: there it would be unclear."""
+        """Return the phrases for conditions on a variable. They come before its edges to avoid ambiguity."""
         plain: list[Compare] = []
         first: list[str] = []
         last: list[str] = []
@@ -401,7 +401,7 @@ class Phrase:
         return [*first, *conditions_in_words(plain, self.words.schema), *last]
 
     def other(self, edge: Edge, start: str) -> str:
-        """Return what lies at the other end of an edge."""
+        """Return the phrase for the other end of an edge."""
         end = edge.tail if edge.head == start else edge.head
         found = self.named(end)
         if found is not None:
@@ -413,16 +413,16 @@ class Phrase:
         return self.described(end)
 
     def kinds(self, edge: Edge, start: str, constant: Constant, rows: list[tuple[Relation, bool]]) -> str:
-        """Return what a constant at the end of an edge stands for besides itself.
+        """Return a phrase for the nodes that a constant at the end of an edge includes besides itself.
 
-        That is nothing for "a kind of it", of which all kinds are kinds anyway.
+        Empty for "a kind of it", because kinds of a kind are already kinds of it.
         """
         rows = [*rows, *self.followed(edge, start)]
         more = hierarchy_in_words(rows, many=len(self.words.names(constant)) > 1)
         return "" if "kind" in more and rows[0][0].name == edge.relation else more
 
     def hierarchies(self, name: str) -> str:
-        """Return what the first constant that stands for more than itself stands for."""
+        """Return the phrase for the first constant that includes more nodes than its own."""
         for edge in self.pattern.edges:
             for end, start in ((edge.head, edge.tail), (edge.tail, edge.head)):
                 found = self.named(end) if edge.least and isinstance(start, str) else None
@@ -431,7 +431,7 @@ class Phrase:
         return ""
 
     def named(self, end: str | Constant) -> tuple[Constant, list[tuple[Relation, bool]]] | None:
-        """Return the constant that an end is or lies below, and by which hierarchies, or None if it is none."""
+        """Return the constant at or above an end, and the hierarchies between them, or None."""
         if not isinstance(end, str):
             return end, []
         for part in self.where:
@@ -462,7 +462,7 @@ class Phrase:
         return [(row, (below(row) == "in") != (edge.head == start))] if row.transitive else []
 
     def clause(self, edge: Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> Clause:
-        """Return what things of one kind do with another: "treat X", "do not treat X", "X treats"."""
+        """Return the clause for an edge: "treat X", "do not treat X", "X treats"."""
         are = f"{'is' if one else 'are'}{' not' if negated else ''}"
         is_named = not all(isinstance(end, str) and end not in self.constants for end in (edge.head, edge.tail))
         is_long = not is_named
@@ -479,20 +479,20 @@ class Phrase:
             said, noun = _verb(schema, label, end, negated=negated, one=one)
             return Clause(said, f"{other}{noun}", is_long)
         first, rest, form = verb_of(verb)
-        if plural(words_of(verb)) == self.words.kind(row.tail):  # a relation that is called like what it leads to
+        if plural(words_of(verb)) == self.words.kind(row.tail):  # the relation is named like its target type
             called = words_of(verb) if one else plural(words_of(verb))
             return Clause(f"{are}{' a' if one else ''} {called} of", other, is_long)
         if form == "noun" or (first == "has" and rest):
             return Clause(f"{are}{rest} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
-            return Clause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # to be said last
+            return Clause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # comes last
         said = of_many(without_kind(verb, kind_in_words(schema, row.tail)), negated=negated and is_named, one=is_named)
         return Clause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
 
     # Conditions
 
     def absence(self, part: Formula, name: str, *, one: bool) -> Clause | None:
-        """Return a denied or required sub-pattern that begins with an edge of the variable, or None for all else."""
+        """Return the clause for a negated or required sub-pattern that starts at the variable, or else None."""
         match part:
             case Not(Exists(pattern)):
                 negated = True
@@ -574,7 +574,7 @@ class Phrase:
     # Values
 
     def counted(self, part: Aggregate) -> str:
-        """Return what an aggregate counts."""
+        """Return the noun for the items that an aggregate counts."""
         if part.over is not None:
             new = [name for name in part.over.types if name not in self.scope.types]
             return Phrase(self.words, part.over, self.scope).noun(new[0]) if new else "connections"
@@ -615,7 +615,7 @@ class Phrase:
 
 
 def _values(parts: Sequence[Formula]) -> list[Expression] | None:
-    """Return the values of which an expression must be one, or None if the parts say something else."""
+    """Return the allowed values of an expression, or None if the parts have another form."""
     same = [part for part in parts if isinstance(part, Compare) and part.comparison == "="]
     is_one = len(same) == len(parts) and len({part.left for part in same}) == 1
     values = [part.right for part in same]
@@ -623,7 +623,7 @@ def _values(parts: Sequence[Formula]) -> list[Expression] | None:
 
 
 def _finite(limit: str, *, one: bool) -> str:
-    """Return a requirement behind a noun as what the noun does: "with 80 beds" → "has 80 beds"."""
+    """Convert a condition after a noun to a predicate: "with 80 beds" → "has 80 beds"."""
     be, have, was = ("is", "has", "was") if one else ("are", "have", "were")
     first, _, rest = limit.partition(" ")
     said = {"with": f"{have} {rest}", "that": f"{be} {rest.removeprefix('are ')}"}
@@ -646,6 +646,6 @@ def _number(number: int) -> str:
 
 
 def listed(parts: Iterable[str], word: str) -> str:
-    """Return texts in a row, with a word before the last one."""
+    """Join texts with commas, and with a word before the last text."""
     texts = list(parts)
     return f" {word} ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)

@@ -1,4 +1,4 @@
-"""From the words of a question to what it asks for."""
+"""Interpret questions: from their words to a query."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LEARNED = (".json", ".npz", ".txt", ".onnx")
 
 @cache
 def reader_version() -> str:
-    """A digest of everything the reader has learned: two runs with different ones are not the same system."""
+    """Return a digest of all learned files of the reader. Runs with different digests are different systems."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
     for file in sorted(path for path in here.rglob("*") if path.suffix in LEARNED):

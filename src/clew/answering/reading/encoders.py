@@ -1,7 +1,7 @@
-"""The two trained encoders of the reader: one puts texts where their like are, one chooses among readings.
+"""Two trained encoders of the reader: one embeds texts by meaning, one chooses among readings.
 
-Both are fine-tuned from the embedder that ships with Clew and share its table of word vectors, which lies in that
-embedder's file. They run in the calling thread, without torch.
+Both are fine-tuned from the embedder that ships with Clew. They use the word vectors from that embedder's file. They
+run in the calling thread, without torch.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from clew.models.onnx_runtime import open_session
 Floats = NDArray[np.float32]
 SHIPPED = Path(__file__).parent / "weights"
 LONGEST = 96
-"""Tokens of a text that are read."""
+"""Maximum length of a text, in tokens. The encoder cuts longer texts."""
 LONGEST_QUESTION, LONGEST_OPTION = 64, 60
 LEAST_PRIOR = -20.0
 UNKNOWN_TOKEN = 100
 BEGINNING = 4
-"""Word pieces at the beginning of a question, which often tell its form."""
+"""Number of word pieces at the start of a question. They often show its form."""
 WORD_PARTS = 3
-"""Vectors that `word_features` joins."""
+"""Number of vectors that `word_features` concatenates."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadQuestion:
-    """A question as it was read beside an option: its text, and a vector for each of its tokens."""
+    """A question encoded together with one option: its text, and a vector for each of its tokens."""
 
     text: str
     offsets: Sequence[tuple[int, int]]
-    """First and last character of each token."""
+    """Start and end offset of each token, in characters."""
     ids: Sequence[int]
     states: Floats
 
 
 @dataclass(frozen=True)
 class Encoders:
-    """Opened at the first use; `folder` holds meaning.onnx, choice.onnx, heads.npz and card.json."""
+    """The encoders, opened at first use. `folder` contains meaning.onnx, choice.onnx, heads.npz and card.json."""
 
     folder: Path = SHIPPED
 
     @cached_property
     def version(self) -> str:
-        """What tells these weights from any other."""
+        """Version of the weights: the start of their digest."""
         return str(self._card["digest"])[:12]
 
     @cached_property
@@ -62,9 +62,10 @@ class Encoders:
         return {name: one.astype(np.float32) for name, one in read_arrays(self.folder / "heads.npz").items()}
 
     def meaning(self, texts: Sequence[str]) -> Floats:
-        """A vector for every text; `unit` makes their lengths one.
+        """Return a vector for each text. `unit` normalises them to length 1.
 
-        One at a time: in a batch a vector would depend on its neighbours, since activations are scaled together.
+        Encode one text at a time: activations are scaled together, so in a batch a vector would depend on the other
+        texts.
         """
         if not texts:
             return np.zeros((0, DIMENSION), dtype=np.float32)
@@ -73,15 +74,15 @@ class Encoders:
 
     @property
     def reads_english(self) -> bool:
-        """Whether words of a question can be compared with those of a schema."""
+        """Whether words of a question can be compared with words of a schema."""
         return True
 
     def told(self, text: str) -> str:
-        """A text of a question in English words."""
+        """Return a text of a question in English words."""
         return text
 
     def asked(self, texts: Sequence[str]) -> Floats:
-        """A vector for every text of a question."""
+        """Return a vector for each text of a question."""
         return self.meaning(texts)
 
     def choose(
@@ -93,7 +94,7 @@ class Encoders:
         budget: int,
         weight: float = 1.0,
     ) -> Floats:
-        """Log-probabilities: first that none is right, then of as many options as `budget` tokens allow."""
+        """Return log-probabilities: first of no option, then of the options that fit into `budget` tokens."""
         return self.read_options(questions, options, priors, shared, budget, weight)[0]
 
     def read_options(
@@ -105,10 +106,10 @@ class Encoders:
         budget: int,
         weight: float = 1.0,
     ) -> tuple[Floats, list[ReadQuestion]]:
-        """Log-probabilities as `choose` returns them, and the question as it was read beside each option.
+        """Return the log-probabilities of `choose`, and the question as encoded with each option.
 
-        Each option is read beside the question as it is taken there; what that says is added to what was thought of it
-        before (`priors`), and to the words that both have (`shared`). `weight` is what the reading counts.
+        Encode each option together with its wording of the question. The score adds up the encoder's output times
+        `weight`, the earlier score (`priors`) and the shared words (`shared`).
         """
         asked = self._tokenizer.encode_batch(list(questions))
         found = [found.ids[1:-1][:LONGEST_OPTION] for found in self._tokenizer.encode_batch(list(options))]
@@ -132,18 +133,18 @@ class Encoders:
         return round_network(every - np.logaddexp.reduce(every)), read_as
 
     def word_vectors(self, words: Sequence[str]) -> Floats:
-        """A vector of length one for every word by itself."""
+        """Return a vector of length 1 for each word, without its context."""
         found = self._tokenizer.encode_batch(list(words))
         return unit(np.stack([self.pieces_vector(one.ids[1:-1]) for one in found]))
 
     def word_features(self, text: str) -> Floats:
-        """Return the mean of the word vectors of a text, that of its beginning, and their greatest values."""
+        """Return the mean word vector of a text, the mean over its start, and the maximum of each dimension."""
         ids = self._tokenizer.encode(text).ids[1:-1][:LONGEST_QUESTION] or [UNKNOWN_TOKEN]
         vectors = self._words.vectors(ids)
         return np.concatenate((vectors.mean(axis=0), vectors[:BEGINNING].mean(axis=0), vectors.max(axis=0)))
 
     def pieces_vector(self, ids: Sequence[int]) -> Floats:
-        """The mean of the vectors of word pieces."""
+        """Return the mean vector of some word pieces."""
         return np.asarray(self._words.vectors(ids or [UNKNOWN_TOKEN]).mean(axis=0))
 
     def _encoded(self, session: Any, ids: Sequence[int], second: NDArray[np.bool_] | None = None) -> Floats:
@@ -173,5 +174,5 @@ class Encoders:
 
 
 def unit(vectors: Floats) -> Floats:
-    """The same directions with length one."""
+    """Scale vectors to length 1."""
     return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9), dtype=np.float32)

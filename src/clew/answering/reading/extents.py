@@ -1,4 +1,4 @@
-"""How far the values of attributes reach: what a number in a question can be compared with, and in which unit."""
+"""Value ranges of attributes: which unit of a number fits an attribute, and whether a comparison selects anything."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 NEARLY_ALL = 0.97
 UNTELLING = -2.0
-"""What a comparison costs that nearly everything satisfies: nobody asks for it."""
+"""Score of a comparison that nearly all values satisfy. Such a comparison is unlikely."""
 UNMET = -1.0
-"""What a comparison costs that nothing satisfies, unless that is what is asked."""
+"""Score of a comparison that no value satisfies, except in count and yes/no questions."""
 NUMERIC = frozenset({"number", "integer"})
 Numbers = NDArray[np.float64]
 COMPARED = {
@@ -35,14 +35,14 @@ COMPARED = {
 
 @dataclass
 class Extents:
-    """The values of the attributes of a base, each looked up when it is first compared."""
+    """Attribute values of a base, read when an attribute is first compared."""
 
     kb: Explorable
     vocabulary: Vocabulary
     _known: dict[int, Numbers] = field(default_factory=dict)
 
     def fitted(self, plan: Plan, numbers: Sequence[Quantity]) -> tuple[Plan, float]:
-        """The plan with its numbers as the attributes hold them, and what it costs to mean just this."""
+        """Return the plan with numbers in the units of the attributes, and a score of 0 or less."""
         groups: dict[int, list[Requirement]] = {}
         for one in plan.requirements:
             if one.attribute is not None:
@@ -55,7 +55,10 @@ class Extents:
     def _fitted(
         self, place: int, group: Sequence[Requirement], numbers: Sequence[Quantity], plan: Plan
     ) -> tuple[list[tuple[Requirement, Requirement]], float]:
-        """The comparisons of one attribute, all in one unit: the first in which they tell some values from others."""
+        """Convert the comparisons of one attribute to one unit.
+
+        Choose the first unit in which some values satisfy all comparisons, but not nearly all values.
+        """
         attribute = self.vocabulary.attributes[place]
         compared = [one for one in group if one.quantity is not None]
         units = [in_units_of(numbers[one.quantity], attribute.name) for one in compared if one.quantity is not None]
@@ -72,7 +75,7 @@ class Extents:
         return fitted, UNTELLING if shares[0] else 0.0 if plan.form in ("count", "exists") else UNMET
 
     def _share(self, place: int, compared: Sequence[Requirement], values: Sequence[float]) -> float:
-        """Of the values of an attribute, how many satisfy all comparisons."""
+        """Return the share of an attribute's values that satisfy all comparisons."""
         known = self._values(place)
         satisfied = np.ones(len(known), dtype=np.bool_)
         for one, value in zip(compared, values, strict=True):

@@ -1,4 +1,4 @@
-"""Paths learned from confirmed answers, stored beside a knowledge base."""
+"""Paths learned from confirmed answers, stored next to a knowledge base."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.store.graph.manifest import LEARNED, unsealed_or_older
 
 
 def keep_taught(folder: Path, taught: Sequence[Taught], fitted: Fitted | None = None) -> None:
-    """Store what was learned from the confirmed answers of this base: paths, and in the same step `fitted`."""
+    """Store the paths learned from confirmed answers of this base, and `fitted` in the same step."""
     paths = [
         {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
     ]
@@ -22,11 +22,11 @@ def keep_taught(folder: Path, taught: Sequence[Taught], fitted: Fitted | None = 
         keep_paths(folder, paths)
         return
     change_fit(folder, {**(fitted.to_json() if fitted else {}), "paths": paths})
-    (folder / LEARNED).unlink(missing_ok=True)  # the paths with the fit replace it
+    (folder / LEARNED).unlink(missing_ok=True)  # the paths stored with the fit replace this file
 
 
 def read_taught(folder: Path) -> tuple[Taught, ...]:
-    """What was learned for this base; empty where nothing was."""
+    """Return the paths learned for this base. Empty if it has no paths."""
     file, lines = folder / LEARNED, paths_with_fit(folder)
     if lines is None and not file.exists():
         return ()
@@ -36,7 +36,7 @@ def read_taught(folder: Path) -> tuple[Taught, ...]:
         return tuple(Taught(str(line["question"]), tuple(_move(*move) for move in line["moves"])) for line in lines)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise CorruptError(
-            f"{file} does not hold learned paths: remove it, or learn again with `clew feedback --learn`"
+            f"{file} does not contain learned paths: remove it, or learn again with `clew feedback --learn`"
         ) from error
 
 
@@ -47,6 +47,6 @@ def _move(relation: str, direction: str) -> Move:
 
 
 def rightness(ends: Sequence[str], answers: Sequence[str]) -> float:
-    """F1 of the keys a path leads to against those that were confirmed."""
+    """Return the F1 of the keys at the end of a path against the confirmed keys."""
     shared = len(set(ends) & set(answers))
     return 2 * shared / (len(set(ends)) + len(set(answers))) if shared else 0.0

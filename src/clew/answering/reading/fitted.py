@@ -1,7 +1,7 @@
-"""What the reader learned for one base: how far the vectors of its relations and attributes were moved.
+"""Reader fit for one base: offsets added to the vectors of its relations and attributes.
 
-Kept under a seal in a file beside the base, outside its generations; without the file everything is as shipped. Paths
-that were learned together with it are in the same file, so that both change in one step.
+A sealed file next to the base stores the fit, outside the generations. Without the file the reader works as shipped.
+The same file contains the paths learned together with the fit, so that both change in one step.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from clew.store.graph.storage import change_file
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The moves by the text of what was moved, and the version of the encoders that they belong to."""
+    """Vector offsets by the text of the relation or attribute, and the version of the encoders they belong to."""
 
     encoders: str
     moves: Mapping[str, Floats]
 
     def of(self, texts: Sequence[str]) -> Floats:
-        """A row for each text; what was not there in training stays where it is."""
+        """Return an offset for each text. Texts that were not in the training get a zero offset."""
         unmoved = np.zeros(DIMENSION, dtype=np.float32)
         return np.array([self.moves.get(text, unmoved) for text in texts], dtype=np.float32).reshape(-1, DIMENSION)
 
     def keep(self, folder: Path) -> None:
-        """From now on questions over the base in this folder are read with it."""
+        """Store the fit. The reader uses it for questions over the base in this folder."""
         change_fit(folder, self.to_json())
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Fitted:
 
     @classmethod
     def beside(cls, kb: Explorable, encoders: str) -> Fitted | None:
-        """What was learned for a base; None where nothing was."""
+        """Return the fit of a base, or None if it has no fit."""
         file = kb.folder / FITTED if isinstance(kb, ArrayKnowledgeBase) else None
         if file is None or not file.exists():
             return None
@@ -79,7 +79,7 @@ def change_fit(folder: Path, changes: dict[str, Any]) -> None:
 
 
 def paths_with_fit(folder: Path) -> list[Any] | None:
-    """Return the learned paths that are stored with the fit, None if there are none."""
+    """Return the learned paths that are stored with the fit, or None if the file has none."""
     file = folder / FITTED
     refuse_link(file)
     try:
@@ -97,7 +97,7 @@ def _altered(file: Path) -> CorruptError:
 
 
 def forget(folder: Path) -> bool:
-    """Read questions as shipped again, and keep the learned paths. Return whether there was a fit to forget."""
+    """Remove the fit but keep the learned paths. Return whether there was a fit."""
     was_there = (folder / FITTED).exists()
     with suppress(CorruptError):
         if (paths := paths_with_fit(folder)) is not None:
@@ -107,7 +107,7 @@ def forget(folder: Path) -> bool:
 
 
 def keep_paths(folder: Path, paths: list[Any]) -> None:
-    """Store learned paths in a file of their own."""
+    """Store learned paths in a separate file."""
     change_file(
         folder, LEARNED, lambda _: sealed_text(json.dumps(paths, indent=1, ensure_ascii=False).encode() + b"\n")
     )

@@ -1,6 +1,6 @@
-"""How a question leans on the one before it: by its opening, or by words that point back.
+"""Detect how a question refers to the previous question: by its opening words, or by words that point back.
 
-Which words do so lies in a file; what the question then asks is read as any other question is.
+A file lists these words. The reader treats the resulting question like any question.
 """
 
 from __future__ import annotations
@@ -62,27 +62,27 @@ def _words(language: str = "en") -> _Words:
 
 @dataclass(frozen=True, slots=True)
 class Pointing:
-    """Words that point back to what was spoken of."""
+    """Words that refer to earlier results."""
 
     start: int
     end: int
     text: str
     is_part: bool = False
-    """Whether some of those things are asked for, not something about them."""
+    """Whether the question asks for some of these things, not for something about them."""
     is_several: bool = False
     kind: str | None = None
-    """The node type that is named with it: "that country"."""
+    """Node type named with the words: "that country"."""
     is_implied: bool = False
-    """Whether it only may point back: "which are the largest?"."""
+    """Whether the words may also not refer to earlier results: "which are the largest?"."""
 
 
 def asks_for_reasons(question: str) -> bool:
-    """Whether a question asks only why the last answer was given."""
+    """Return whether a question asks only for the reasons of the last answer."""
     return _words().reasons.fullmatch(question) is not None
 
 
 def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
-    """The first words that point back; `kinds` are the types that things may be called by."""
+    """Return the first words that point back. `kinds` are the node types that may occur with them."""
     words = _words()
     for kind in kinds:
         called = words_of(kind)
@@ -105,7 +105,7 @@ def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
 
 
 def asked_order(question: str) -> tuple[frozenset[str], bool] | None:
-    """Return the words for what to sort by and whether the largest comes first, or None if no order is asked for."""
+    """Return the words of the sort key and whether the order is descending, or None without a requested order."""
     words = _words()
     match = words.orders.fullmatch(question)
     if match is None:
@@ -116,31 +116,31 @@ def asked_order(question: str) -> tuple[frozenset[str], bool] | None:
 
 
 def asks_for_number(question: str) -> bool:
-    """Whether a question asks only how many there were."""
+    """Return whether a question asks only for the number of results."""
     return _words().numbers.fullmatch(question) is not None
 
 
 def is_fragment(question: str) -> bool:
-    """Whether a question does not begin as complete ones do."""
+    """Return whether a question does not start like a complete question."""
     return _words().complete.match(question) is None
 
 
 def untied(question: str) -> str:
-    """The question without words that only tie it to what went before: "and so, …"."""
+    """Return the question without opening words that only connect it to the previous one: "and so, …"."""
     match = _words().ties.match(question)
     rest = question if match is None else question[match.end() :]
     return rest if rest.strip(" ?.!") else question
 
 
 def switched(question: str) -> str | None:
-    """What stands after an opening that asks the same about something else: "what about …"; None without one."""
+    """Return the text after an opening such as "what about …", or None without such an opening."""
     match = _words().switch.match(question)
     rest = "" if match is None else question[match.end() :].strip(" ?.!")
     return rest or None
 
 
 def telling_words(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
-    """The words of a text that are neither everyday words nor inside names nor numbers."""
+    """Return the words of a text outside names and numbers, without stop words."""
     taken = [*spans, *((one.start, one.end) for one in quantities(text))]
     return [
         token.text
@@ -150,7 +150,7 @@ def telling_words(text: str, spans: Iterable[tuple[int, int]]) -> list[str]:
 
 
 def replaced(text: str, pieces: Iterable[tuple[int, int, str]]) -> str:
-    """The text with other words at some places."""
+    """Replace some spans of a text."""
     for start, end, other in sorted(pieces, reverse=True):
         text = text[:start] + other + text[end:]
     return " ".join(text.split())

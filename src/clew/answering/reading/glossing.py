@@ -1,11 +1,11 @@
-"""A question in another language, word by word in English, for encoders that read English alone.
+"""Translate a question word by word into English, for encoders that read only English.
 
-1. Words and phrases that the lexicon knows (weights/words.json; where it comes from: weights/ORIGIN.md).
-2. Other words by the nearest of common English words and of those of the base's schema, where a multilingual embedder
-   is there; little words are left out.
-3. The order of words as English would rather have it (word_order.py).
+1. Look up words and phrases in the lexicon (weights/words.json; its source: weights/ORIGIN.md).
+2. Replace other words by the most similar common English word or schema word, if there is a multilingual embedder.
+   Leave out stop words.
+3. Move words into an order closer to English (word_order.py).
 
-Scripts without spaces are cut into the longest words that the lexicon knows.
+Text in scripts without spaces is cut into the longest words of the lexicon.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ from clew.store.index.tokens import Token, is_spaceless, stop_words, tokenise
 
 LEXICON, NEAREST = "words.json", "words.npz"
 FIRST = "^"
-"""Marks a word of the lexicon that says something else where a question begins with it."""
+"""Marks a word of the lexicon that has another translation at the start of a question."""
 LONGEST_WORD = 8
-"""Tokens of a word or phrase: characters in a script without spaces."""
+"""Maximum length of a word or phrase, in tokens. In scripts without spaces a token is a character."""
 LEAST_ALIKE = 0.35
-"""Words that are further apart than this cosine say different things."""
+"""Minimum cosine of a word and its translation."""
 EXPECTED = 0.1
-"""What words of the schema are ahead of others after "which", "how many" or "same"; chosen on invented schemas."""
+"""Bonus for schema words after "which", "how many" or "same". Tuned on invented schemas."""
 CROWD = 10
-"""Words that tell how crowded it is around one."""
+"""Number of nearest words that measure how crowded the surroundings of a word are."""
 ASKS = ("?", "？", "؟")
 KANA = ("\u3040", "\u309f")
-"""Endings and particles of Japanese: what the lexicon does not know of them is left out."""
+"""First and last character of Hiragana, for Japanese endings and particles. Unknown particles are left out."""
 
 
 @dataclass(frozen=True)
 class Gloss:
-    """Puts questions in one language into English words."""
+    """Translates questions in one language into English words."""
 
     folder: Path
     language: str
     embedder: Embedder | None = None
     schema_words: tuple[str, ...] = ()
-    """Those of the base that is asked."""
+    """Words of the schema of the base."""
 
     def of(self, text: str) -> str:
-        """The text in English words; what stands for names and numbers stays as it is."""
+        """Return the text in English words. Placeholders for names and numbers stay unchanged."""
         said: list[str] = []
         for place, part in enumerate(KEPT.split(text)):
             words = [part] if place % 2 else (self._translated(*word, said) for word in self._words(part))
@@ -74,16 +74,17 @@ class Gloss:
         return words[best] if alike[best] >= LEAST_ALIKE else ""
 
     def _compared(self, word: str, embedder: Embedder) -> tuple[list[str], Floats, Floats]:
-        """English words, their cosines with a word, and twice those less how near each is to all.
+        """Return English words, their cosines with a word, and scores.
 
-        Some words are near to everything (Lample et al., 2018).
+        A score is twice the cosine minus the word's mean similarity to its nearest words. This corrects for words that
+        are close to everything (Lample et al., 2018).
         """
         words, vectors, crowded = self._english
         alike = vectors @ embedder.embed([word], role="query")[0]
         return words, alike, 2 * alike - crowded
 
     def _words(self, text: str) -> Iterator[tuple[str, str]]:
-        """Each word, normalised and as it is spelled."""
+        """Yield each word, normalised and as spelled."""
         tokens, place = tokenise(text), 0
         while place < len(tokens):
             length = self._length(tokens[place : place + LONGEST_WORD])
@@ -93,12 +94,12 @@ class Gloss:
             place += length
 
     def _length(self, tokens: list[Token]) -> int:
-        """How many tokens make the next word: the most that the lexicon knows, or a run of one script."""
+        """Return the number of tokens of the next word: its longest match in the lexicon, or a run of one script."""
         run = next((count for count, one in enumerate(tokens) if not is_spaceless(one.text)), len(tokens))
         kinds = [KANA[0] <= token.text <= KANA[1] for token in tokens[:run]]
         whole = 1 if not run or kinds[0] else next((count for count, kana in enumerate(kinds) if kana), run)
         for count in range(len(tokens), 0, -1):
-            is_part = count == 1 < whole  # one character of a longer word may say anything
+            is_part = count == 1 < whole  # a single character of a longer word is too ambiguous
             if not is_part and {joined(tokens[:count]), FIRST + joined(tokens[:count])} & self._lexicon.keys():
                 return count
         return whole
@@ -110,7 +111,7 @@ class Gloss:
 
     @cached_property
     def _english(self) -> tuple[list[str], Floats, Floats]:
-        """Common English words and those of the schema, their vectors, and how near each is to the nearest others."""
+        """Common English words and schema words, their vectors, and their mean similarity to their nearest words."""
         stored = read_arrays(self.folder / NEAREST)
         words, vectors = bytes(stored["words"]).decode().split(), stored["vectors"].astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -124,5 +125,5 @@ class Gloss:
 
 
 def joined(tokens: Sequence[Token]) -> str:
-    """Words as the lexicon writes them: with spaces between, except in scripts without."""
+    """Join tokens as the lexicon writes them: with spaces, except in scripts without spaces."""
     return " ".join("".join(t.text if is_spaceless(t.text) else f" {t.text} " for t in tokens).split())

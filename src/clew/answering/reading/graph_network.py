@@ -1,13 +1,13 @@
 """A network that reads a question and passes messages through the graph around its topics, without torch.
 
-After QA-GNN (Yasunaga et al., NAACL 2021) and the query-dependent networks of NBFNet and GFM-RAG: what passes along an
-edge depends on the question and on what its relation is called, not on the base, so that it can answer over a base that
-it was not trained on.
+After QA-GNN (Yasunaga et al., NAACL 2021) and the query-dependent networks of NBFNet and GFM-RAG. Messages depend on
+the question and on the words for a relation, not on the base. So the network can answer over a base that it was not
+trained on.
 
-1  surroundings: the nodes within a few hops of the topics, each edge walked from both sides
-2  question: an encoder reads it; each layer looks at other words of it
-3  messages: a node's state goes over each edge through a gate that question and relation open
-4  scores: states of all layers, beside what the question says of the node's type
+1  neighborhood: the nodes within `layers` hops of the topics, with each edge walked from both sides
+2  question: an encoder reads it, and each layer attends to other words of it
+3  messages: a node's state passes each edge through a gate that depends on question and relation
+4  scores: states of all layers, compared with the question's vector for the node's type
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Places = NDArray[np.int64]
 SHIPPED_GRAPH = Path(__file__).parent / "graph_weights"
 ENCODER, HEADS, CARD = "encoder.onnx", "heads.npz", "card.json"
 LONGEST = 64
-"""Tokens of a question or of a relation in words that are read."""
+"""Maximum length of a question or of the words for a relation, in tokens."""
 MOST_EDGES = 300_000
-"""Edges around the topics that messages pass along; beyond that the network looks less far."""
+"""Maximum number of edges around the topics. If there are more, the network stops at fewer hops."""
 SHUT = 1e-3
-"""What a hop counts that is not opened at all, beside one that is opened furthest."""
+"""Value of a closed hop, added to every gate before the logarithm. The widest open gate is 1."""
 
 
 # 1
@@ -54,21 +54,21 @@ SHUT = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
-    """Nodes around some topics, and edges between them by the places of their nodes and of their hop."""
+    """Nodes around some topics, and the edges between them as indexes of nodes and hops."""
 
     nodes: Places
-    """The topics stand first."""
+    """Node ids. The topics come first."""
     topics: int
     types: Places
     sources: Places
     targets: Places
     hops: Places
-    """The place of each edge's hop in the vocabulary; edges that are reached first stand first."""
+    """Index of each edge's hop in the vocabulary. Edges that are reached first come first."""
     reached: tuple[int, ...]
-    """For each layer, how many of the edges start from what is reached before it."""
+    """For each layer, the number of edges that start from nodes reached before it."""
 
     def among_used(self) -> tuple[list[int], list[int], Surroundings]:
-        """The hops and the types that stand here, and the same with places among those."""
+        """Return the hops and types that occur here, and a copy that indexes into these lists."""
         used, hops = np.unique(self.hops, return_inverse=True)
         kinds, types = np.unique(self.types, return_inverse=True)
         return used.tolist(), kinds.tolist(), replace(self, hops=hops, types=types)
@@ -76,7 +76,7 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class HopPlaces:
-    """Finds the hop that an edge is, from its relation and the types of its ends."""
+    """Looks up the hop of an edge by its relation and the types of its end nodes."""
 
     vocabulary: Vocabulary
 
@@ -96,7 +96,10 @@ class HopPlaces:
         return np.asarray((relations * count + heads) * count + tails, dtype=np.int64)
 
     def of(self, relations: IntArray, heads: Places, tails: Places) -> Places:
-        """The place of each edge walked from its head, one less than walked from its tail; -1 where there is none."""
+        """Return the hop index of each edge walked from its head, or -1 if the schema has no such relation.
+
+        The hop walked from the tail has the next index.
+        """
         known, order = self._rows
         if not len(known):
             return np.full(len(relations), -1, dtype=np.int64)
@@ -106,7 +109,7 @@ class HopPlaces:
 
 
 def surroundings(kb: KnowledgeBase, places: HopPlaces, topics: NodeSet, layers: int) -> Surroundings:
-    """What lies up to `layers` hops around some nodes, nearest first, as far as the number of edges allows."""
+    """Return the nodes up to `layers` hops around some nodes, nearest first. Stop before exceeding MOST_EDGES."""
     nodes, types = topics.array.astype(np.int64), _types(kb, topics.array)
     found: list[tuple[Places, Places, Places]] = []
     reached, count, front = [], 0, topics
@@ -147,15 +150,15 @@ def _types(kb: KnowledgeBase, nodes: IntArray) -> Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heard:
-    """What the network makes of a question: a score for each node, and how far each layer opens each hop."""
+    """Network output for a question: a score for each node, and the gates of each layer by hop."""
 
     scores: Floats
-    """Logarithms of how likely each node is the answer; the topics themselves are not."""
+    """Log-probability of each node being the answer. Topics have -inf."""
     opened: Floats
-    """A row for each layer; 1 at the hop that it opens furthest."""
+    """One row per layer. The hop that the layer opens furthest has 1."""
 
     def walks(self, around: Surroundings) -> Walks:
-        """The walks that were opened furthest."""
+        """Return the walks whose hops are open furthest."""
         best = np.full(len(around.nodes), -np.inf, dtype=np.float32)
         best[: around.topics] = 0.0
         values, edges = [best], []
@@ -173,14 +176,17 @@ class Heard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walks:
-    """For each number of layers and each node, how far the best walk there was opened, and its last edge."""
+    """For each number of layers and each node, the value of the best walk to the node, and its last edge."""
 
     around: Surroundings
     values: Floats
     edges: Places
 
     def to(self, place: int) -> list[int]:
-        """The edges of the best walk from a topic to a node, by their places; the shortest of several."""
+        """Return the edge indexes of the best walk from a topic to a node.
+
+        Prefer the shortest of equally good walks.
+        """
         length = int(np.argmax(self.values[:, place]))
         found = []
         for layer in range(length - 1, -1, -1):
@@ -190,14 +196,14 @@ class Walks:
 
 
 def masked_question(question: str, topics: Sequence[Topic], kinds: Sequence[str]) -> str:
-    """A question as the network reads it: `who directed § film §`."""
+    """Return a question as the network reads it: `who directed § film §`."""
     instead = [f" {FOCUS} {kind} {FOCUS} " for kind in kinds]
     names = [(topic.text, word) for topic, word in zip(topics, instead, strict=True)]
     return " ".join(mask_topics(question, names).split())
 
 
 class GraphNetwork:
-    """Trained weights, opened at the first use; `folder` holds encoder.onnx, heads.npz and card.json."""
+    """Trained weights, opened at first use. `folder` contains encoder.onnx, heads.npz and card.json."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -206,15 +212,18 @@ class GraphNetwork:
             self.version = str(self.card["digest"])[:12]
             self.layers = int(self.card["layers"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ModelError(f"{folder} holds no graph network: expected what `clew train qa_gnn` writes") from error
+            raise ModelError(f"{folder} contains no graph network: train one with `clew train qa_gnn`") from error
 
     def vectors(self, texts: Sequence[str]) -> Floats:
-        """What relations and types are called, one row each."""
+        """Return a vector for each text of a relation or type."""
         rows = [self._states(text).mean(0) for text in texts]
         return np.array(rows, dtype=np.float32).reshape(-1, DIMENSION)
 
     def hear(self, question: str, around: Surroundings, hops: Floats, types: Floats) -> Heard:
-        """Put a question, its topics masked, beside the words for the hops and the types that `around` names."""
+        """Run the network on a question with masked topics.
+
+        `hops` and `types` are vectors for the indexes in `around`.
+        """
         heads, states = self._heads, self._states(question)
         mean = states.mean(0)
         here = np.zeros((len(around.nodes), len(heads["start"])), dtype=np.float32)
@@ -238,7 +247,7 @@ class GraphNetwork:
         return Heard(round_network(found), round_scores(np.array(opened)))
 
     def _beside(self, asked: Floats, others: Floats, name: str) -> Floats:
-        """What is asked beside each of some texts, through two layers."""
+        """Compare a question vector with the vector of each text, through two layers."""
         heads = self._heads
         left, right = _unit(heads["question"] @ asked), _unit(others @ heads["label"].T)
         both = np.concatenate((left * right, np.broadcast_to(left, right.shape), right), axis=1)
@@ -267,7 +276,7 @@ class GraphNetwork:
     def _session(self) -> Any:
         content = (self.folder / ENCODER).read_bytes() + (self.folder / HEADS).read_bytes()
         if hashlib.sha256(content).hexdigest() != self.card["digest"]:
-            raise ModelError(f"{self.folder}: the files are not those of card.json; train or install them again")
+            raise ModelError(f"the files in {self.folder} do not match card.json: train or install them again")
         return open_session(self.folder / ENCODER)
 
 
@@ -278,7 +287,7 @@ def _attended(states: Floats, looked: Floats) -> Floats:
 
 
 def _sums(rows: Floats, targets: Places, count: int) -> Floats:
-    """The sum of the rows of each target."""
+    """Return the sum of the rows of each target."""
     sums = np.zeros((count, rows.shape[1]), dtype=np.float32)
     if len(rows):
         order = np.argsort(targets, kind="stable")
@@ -288,7 +297,7 @@ def _sums(rows: Floats, targets: Places, count: int) -> Floats:
 
 
 def _even(rows: Floats) -> Floats:
-    """The same directions with the same mean size; what is zero stays zero."""
+    """Scale rows to the same mean size. Zero rows stay zero."""
     return np.asarray(rows / np.sqrt(np.square(rows).mean(1, keepdims=True) + 1e-6), dtype=np.float32)
 
 
@@ -298,21 +307,21 @@ def _unit(vectors: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What the network says of the nodes around the topics of a question."""
+    """Network output for the nodes around the topics of a question."""
 
     around: Surroundings
     hops: list[Hop]
-    """What `around.hops` stands for."""
+    """The hops that `around.hops` indexes."""
     heard: Heard
 
     @cached_property
     def chances(self) -> Floats:
-        """How likely each node of `around.nodes` is the answer."""
+        """Probability of each node in `around.nodes` being the answer."""
         return np.exp(self.heard.scores)
 
 
 class GraphReader:
-    """The network over one base; what its relations and types are called is read when a question comes by them."""
+    """The network over one base. Encodes the words for relations and types when a question first needs them."""
 
     def __init__(self, kb: KnowledgeBase, weights: Path = SHIPPED_GRAPH) -> None:
         self.kb, self.network = kb, GraphNetwork(weights)
@@ -321,7 +330,7 @@ class GraphReader:
         self._read: dict[str, Floats] = {}
 
     def read(self, question: str, topics: Sequence[Topic]) -> Told:
-        """Put a question about some topics; nodes without a name of their own are no answers."""
+        """Run the network on a question about some topics. Nodes without a proper name are not answers."""
         vocabulary, schema = self.vocabulary, self.kb.schema
         kinds = [vocabulary.type_words(self.kb.refs([int(topic.nodes.array[0])])[0].type) for topic in topics]
         start = NodeSet.of([int(node) for topic in topics for node in topic.nodes])

@@ -1,4 +1,4 @@
-"""What a question may mean, and which of its words that accounts for."""
+"""Possible meanings of a question, and the words that each meaning explains."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.store.index.tokens import stop_words, terms, tokenise
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of the question that nothing was linked to, with the probability that it belongs to a name."""
+    """A word of the question that is linked to no node, with the probability that it belongs to a name."""
 
     start: int
     end: int
@@ -26,43 +26,43 @@ class Word:
 
 @dataclass(frozen=True)
 class Meaning:
-    """One way to take the question."""
+    """One interpretation of the question."""
 
     plan: Plan
     named: tuple[Named, ...]
-    """The mentions that its plan speaks of by position."""
+    """The mentions that the plan refers to by index."""
     senses: tuple[Sense, ...]
-    """What each of them stands for."""
+    """The sense of each mention."""
     numbers: tuple[Quantity, ...]
     score: float
-    """Log-probability among the meanings that were chosen among, "none of them" included."""
+    """Log-probability among the compared meanings and "none of them"."""
     prior: float
     """Sum of the log-probabilities of its parts."""
     text: str
-    """The plan in words, mentions as letters."""
+    """The plan in words, with letters for mentions."""
 
     @property
     def share(self) -> float:
-        """The probability that goes with the score."""
+        """Probability of the meaning: the exponential of the score."""
         return float(np.exp(self.score))
 
 
 @dataclass(frozen=True)
 class Understanding:
-    """What a question may mean, the likeliest first."""
+    """Possible meanings of a question, the likeliest first."""
 
     question: str
     named: tuple[Named, ...] = ()
     meanings: tuple[Meaning, ...] = ()
     none: float = 0.0
-    """Log-probability that none of them is meant."""
+    """Log-probability that none of the meanings is right."""
     certainty: float = 0.0
-    """How likely the first meaning is right."""
+    """Probability that the first meaning is right."""
     is_english: bool = True
     words: tuple[Word, ...] = ()
-    """The words that nothing was linked to."""
+    """Words that are linked to no node."""
     unknown: tuple[UnknownName, ...] = ()
-    """Names that the base does not have."""
+    """Names that are missing in the base."""
 
 
 def joined(meanings: Sequence[Meaning]) -> list[Meaning]:
@@ -81,13 +81,13 @@ def joined(meanings: Sequence[Meaning]) -> list[Meaning]:
 
 
 def explained_part(question: str, meaning: Meaning) -> float:
-    """The part of a question's telling words that its plan accounts for."""
+    """Return the share of a question's content words that its plan explains."""
     words = [token.text for token in tokenise(question) if token.text not in stop_words()]
     return 1 - len(unexplained(question, meaning).split()) / max(1, len(words))
 
 
 def unexplained(question: str, meaning: Meaning) -> str:
-    """The telling words of a question that neither name anything nor are among the words of the plan."""
+    """Return the content words of a question outside mentions, used numbers and the plan's words."""
     used = {requirement.quantity for requirement in meaning.plan.requirements}
     spans = [(one.start, one.end) for one in meaning.named]
     spans += [(one.start, one.end) for place, one in enumerate(meaning.numbers) if place in used]
@@ -103,7 +103,7 @@ def unexplained(question: str, meaning: Meaning) -> str:
 
 
 def strange_words(question: str, meaning: Meaning) -> list[str]:
-    """Words with a capital or a digit inside a question that no name, number or plan accounts for."""
+    """Return words with a capital or a digit inside a question that no name, number or plan explains."""
     left = set(unexplained(question, meaning).split())
     words = [question[token.start : token.end] for token in tokenise(question)[1:]]
     is_shouted = question.isupper()

@@ -1,4 +1,4 @@
-"""What a question names: spans with the nodes they may stand for, sorted by type."""
+"""Mentions: spans of a question with the nodes they may refer to, grouped by type."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link, Mention, Names
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
-"""A name in square brackets is meant for certain."""
+"""A name in square brackets. It is always taken as a name."""
 LINKS = 20
 ALIKE = 0.86
-"""A span less like a name than this is not that name misspelt."""
+"""Minimum similarity of a span to a name of which it may be a misspelling."""
 FEW = 3
-"""What begins more names than these stands for none of them, unless it is written like a name."""
+"""Maximum number of names that may start with a span that is not spelled like a name."""
 MOST_NAMED = 5
 DERIVED = 0.3
-"""Minimum probability of a link in a running text, where a word may be made from a name."""
+"""Minimum probability of a link in running text, since a word may come from a name."""
 PLAIN = 0.8
-"""Minimum probability of a link of words in small letters, which may be no name."""
+"""Minimum probability of a link of lower-case words, which may be ordinary words."""
 CLOSE = 3
-"""Maximum number of close names that are shown for an unknown one."""
+"""Maximum number of close names shown for an unknown name."""
 MOST_MARKED = 20
-"""Brackets that are looked at; what they name counts like other names."""
+"""Maximum number of brackets to read. Names in brackets count towards MOST_NAMED."""
 PEOPLE = 0.95
-"""How sure a word for a people, such as "Dutch", stands for its place."""
+"""Confidence that a demonym such as "Dutch" refers to its country."""
 
 
 @dataclass(frozen=True)
 class Sense:
-    """The nodes of one type that a span may stand for."""
+    """The nodes of one type that a span may refer to."""
 
     type: str
     links: tuple[Link, ...]
@@ -56,22 +56,22 @@ class Named:
     text: str
     senses: tuple[Sense, ...]
     is_certain: bool = False
-    """Whether it must be a name, whatever its spelling."""
+    """Whether the span must be a name, regardless of its spelling."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether something is called just so."""
+        """Whether a node has exactly this name."""
         return self.senses[0].links[0].how == "exact"
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it may be no name at all: misspelt, or a word in small letters where the name has capitals."""
+        """Whether the span may be an ordinary word: misspelt, or in lower case while the name has capitals."""
         link = self.senses[0].links[0]
         return not self.is_certain and (link.how != "exact" or self._is_plain_word(link))
 
     @property
     def likelihood(self) -> float:
-        """How likely it stands for its first sense, by its spelling."""
+        """Probability that the span refers to its first sense, by its spelling."""
         return link_probability(self.text, self.senses[0].links)
 
     def _is_plain_word(self, link: Link) -> bool:
@@ -79,7 +79,7 @@ class Named:
 
 
 def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[Named]]:
-    """The question without brackets, and what it names: what stands in brackets, or else whatever has a name."""
+    """Return the question without brackets, and its mentions: the names in brackets, or otherwise all names."""
     marked = list(MARKED.finditer(question))
     if marked:
         plain, moved = question, []
@@ -95,7 +95,7 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
 
 
 def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: Names) -> Named | None:
-    """The likeliest link of a span that must be a name, or None if no link of any of the spans is likely enough."""
+    """Return the likeliest link of a span that must be a name, or None if no span has a likely link."""
     best, found = LINKED, None
     for start, end in spans:
         links = names.spelled(text[start:end], k=LINKS)
@@ -106,13 +106,13 @@ def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: N
 
 
 def close_names(text: str, names: Names) -> tuple[str, ...]:
-    """The names that are most like another one in spelling."""
+    """Return the names that are spelled most like a text."""
     return tuple(dict.fromkeys(link.alias for link in names.spelled(text, k=LINKS)))[:CLOSE]
 
 
 @lru_cache(maxsize=1)
 def _places(language: str = "en") -> dict[str, list[str]]:
-    """Words for peoples, in small letters, with the names of the places they may be from."""
+    """Return demonyms in lower case, with the names of the countries or regions they may belong to."""
     places: dict[str, list[str]] = {}
     for line in files("clew.answering.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
         where, peoples = line.split(":")
@@ -122,7 +122,7 @@ def _places(language: str = "en") -> dict[str, list[str]]:
 
 
 def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
-    """Words for peoples whose places are in the base; in small letters only where the whole question is."""
+    """Return demonyms of places in the base. Accept lower case only if the whole question is in lower case."""
     places, lowered = _places(), question.lower()
     words = sorted((people for people in places if people in lowered), key=len, reverse=True)
     if not words:
@@ -138,7 +138,10 @@ def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
 
 
 def _with_people(named: list[Named], people: Named) -> list[Named]:
-    """A word for a people may also be a name itself, as that of a language; a longer name stays what it is."""
+    """Add a demonym to the mentions.
+
+    If the same span is also an exact name, such as a language, add senses to it. A longer exact name takes precedence.
+    """
     same = next((one for one in named if (one.start, one.end) == (people.start, people.end) and one.is_exact), None)
     if same is not None:
         kinds = {sense.type for sense in same.senses}
@@ -157,18 +160,18 @@ def _is_name(mention: Mention) -> bool:
         return False
     if _is_other_name(mention):
         return False
-    # "face" in a running text is no symbol such as FACE
+    # "face" in running text does not mean a symbol such as FACE
     return not (mention.text.islower() and all(link.alias.isupper() for link in mention.links))
 
 
 def _is_other_name(mention: Mention) -> bool:
-    """Whether the nearest name differs too much; acronyms and parts of longer names are not compared by letters."""
+    """Return whether the nearest name differs too much. Accept acronyms and parts of longer names."""
     is_part = set(form_of(mention.text).split()) <= set(form_of(mention.links[0].alias).split())
     return not is_part and not mention.text.isupper() and link_probability(mention.text, mention.links) < DERIVED
 
 
 def _begins_few(mention: Mention) -> bool:
-    """Whether a few names begin with it: "richard iii" may stand for "Richard III of England"."""
+    """Return whether at most FEW names start with the text: "richard iii" may mean "Richard III of England"."""
     begins = re.compile(rf"{re.escape(mention.text)}\b", re.IGNORECASE)
     return len(mention.links) <= FEW and all(begins.match(link.alias) for link in mention.links)
 
@@ -183,14 +186,14 @@ def _named(mention: Mention, kb: Explorable) -> Named:
 
 
 def _as_good(links: Sequence[Link]) -> Sequence[Link]:
-    """Exact links where there are any, those spelled just so before the others."""
+    """Return the links with identical spelling, or else the exact links, or else all links."""
     exact = [link for link in links if link.how == "exact"]
     spelled = [link for link in exact if link.score == 1.0]
     return spelled or exact or links
 
 
 def _as_meant(links: Sequence[Link]) -> Sequence[Link]:
-    """All nodes that bear a name; of near names only the nearest, with all nodes that bear it."""
+    """Return all exact links. Of similar names, return only the most similar name, with all nodes that have it."""
     if links[0].how == "exact":
         return links
     best = max(links, key=lambda link: link.score)

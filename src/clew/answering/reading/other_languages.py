@@ -1,8 +1,9 @@
-"""Questions in other languages: read as the English words they say, and by vectors that a multilingual embedder gives.
+"""Questions in other languages, read by an English gloss and by the vectors of a multilingual embedder.
 
-The reader's encoders know English alone. They get the question word by word in English (glossing.py). Where the extra
-`languages` is installed, the first one's vector is the mean of that and of another: a matrix takes the vector of
-multilingual-e5-small, which reads the whole sentence, to where its English like lies (weights/ORIGIN.md).
+The reader's encoders know only English. They get the question word by word in English (glossing.py). If the extra
+`languages` is installed, the vector of the first encoder is averaged with a second vector. The second vector comes from
+multilingual-e5-small, which reads the whole sentence. A matrix maps it to the vector space of the first encoder
+(weights/ORIGIN.md).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BRIDGE = "languages.npz"
 
 @dataclass(frozen=True)
 class ForeignEncoders(Encoders):
-    """The reader's encoders for questions in another language."""
+    """Encoders of the reader for questions in another language."""
 
     language: str = ""
     embedder: Embedder | None = None
@@ -37,15 +38,15 @@ class ForeignEncoders(Encoders):
 
     @property
     def reads_english(self) -> bool:
-        """Not these."""
+        """Always false."""
         return False
 
     def told(self, text: str) -> str:
-        """A text of a question word by word in English."""
+        """Return a text of a question word by word in English."""
         return self._gloss.of(text)
 
     def asked(self, texts: Sequence[str]) -> Floats:
-        """A vector for every question, as the first encoder would give it for its translation."""
+        """Return a vector for each question that approximates the first encoder's vector of its translation."""
         glossed = self.meaning([self.told(text) for text in texts])
         if self.embedder is None or not texts:
             return glossed
@@ -62,7 +63,7 @@ class ForeignEncoders(Encoders):
         budget: int,
         weight: float = 1.0,
     ) -> tuple[Floats, list[ReadQuestion]]:
-        """Log-probabilities and readings of the question in English words."""
+        """Return log-probabilities and readings for the question in English words."""
         told = [self.told(question) for question in questions]
         words = [shared_words(KEPT.sub(" ", said), text) for said, text in zip(told, options, strict=True)]
         return super().read_options(told, options, priors, words, budget, weight)
@@ -90,9 +91,9 @@ def _foreign(folder: Path, language: str, words: tuple[str, ...], *, with_vector
 def encoders_for(
     question: str, names: Iterable[tuple[int, int]], encoders: Encoders, words: tuple[str, ...] = ()
 ) -> Encoders:
-    """Those that read the language of a question over a schema of these words.
+    """Return the encoders for the language of a question over a schema with these words.
 
-    `names` are the spans of the question's names, which tell nothing about its language.
+    `names` are the spans of names in the question. Language detection ignores them.
     """
     code = language_of(question, names)
     if code == ENGLISH or not (encoders.folder / LEXICON).is_file():

@@ -1,4 +1,4 @@
-"""The learned reader in the role of a parser: what a question means, as queries."""
+"""The learned reader as a parser: converts questions to queries."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from clew.core.types import NodeSet
 from clew.store.index.tokens import terms, tokenise
 
 OTHERS = 4
-"""Other meanings that are tried where the first one has no answer."""
+"""Maximum number of other meanings to try if the first meaning has no answer."""
 EXPLAINED = 0.6
 MOST_UNEXPLAINED = {True: 3, False: 5}
-"""Where less than that part of the telling words is accounted for, and more than so many are left, texts may be meant;
-fewer where nothing is named for sure."""
+"""A question may be about texts if a smaller share than EXPLAINED of its content words is explained, and more words
+than this remain. The first limit is for questions whose mentions are all doubtful."""
 UNKNOWN = 0.25
-"""Share of the unexplained words from which on unknown names leave too little to search texts for."""
+"""Share of unknown names among the unexplained words at which too few words remain for a text search."""
 UNLIKELY = 0.02
-"""A meaning less likely than this is not tried."""
+"""Minimum probability of a meaning to try."""
 WITHOUT_NUMBER = 0.5
-"""How certain a reading is at most that makes nothing of a number in the question: "the three longest"."""
+"""Maximum certainty of a reading that ignores a number in the question: "the three longest"."""
 YEARS = (1000, 2200)
-"""Whole numbers between these may be years."""
+"""Whole numbers in this range may be years."""
 LOOKED_AT = 200
-"""So many nodes tell what the values of an attribute look like."""
+"""Number of nodes whose values are checked to see whether an attribute contains times."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class LearnedParser:
     reader: LearnedReader
 
     def parse(self, question: str, schema: Schema) -> Parse:  # noqa: ARG002 - the reader knows its base's schema
-        """The likeliest query, others after it; one that requires nothing where nothing was understood."""
+        """Return the likeliest query and alternatives. Without a meaning, the query has no conditions."""
         reader = self.reader.over(question)
         understanding = reader.read(question)
         parse = replace(self, reader=reader).parsed(understanding)
         words = sum(len(one.text.split()) for one in understanding.unknown)
         left = sum(len(piece.split()) for piece in parse.interpretation.unexplained)
-        is_text = parse.is_loose and words < UNKNOWN * left  # the others may tell enough
+        is_text = parse.is_loose and words < UNKNOWN * left  # the remaining words may be enough for a text search
         return parse if is_text else replace(parse, unknown=understanding.unknown)
 
     def parsed(self, understanding: Understanding) -> Parse:
-        """What was understood, as queries."""
+        """Convert the meanings of a question to queries."""
         if not understanding.meanings:
             return Parse(Interpretation.of_text(understanding.question), certainty=0.0)
         first, *rest = understanding.meanings
@@ -60,9 +60,9 @@ class LearnedParser:
             for meaning in (first, *(one for one in rest[:OTHERS] if one.share >= UNLIKELY))
         ]
         if best.asks == "value" and asks_whether(understanding.question) and not self._is_truth(best):
-            return Parse(best, tuple(others), certainty=0.0)  # whether it is so, a value does not say
+            return Parse(best, tuple(others), certainty=0.0)  # the value is not a truth value
         if best.asks == "value" and asks_when(understanding.question) and not self._is_time(best):
-            return Parse(best, tuple(others), certainty=0.0)  # when it was, a count or a weight does not say
+            return Parse(best, tuple(others), certainty=0.0)  # the value is not a time
         explained = explained_part(understanding.question, first)
         left = len(best.unexplained[0].split()) if best.unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
@@ -90,7 +90,7 @@ class LearnedParser:
         return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"
 
     def _is_time(self, asked: Interpretation) -> bool:
-        """Whether an attribute can say when something was: numbers that look like years, texts with a digit."""
+        """Return whether an attribute can be a time: a date, or mostly numbers like years or texts with a digit."""
         kb, attribute = self.reader.kb, asked.attribute or ""
         if kb.schema.attribute_types.get(attribute) == "date":
             return True
@@ -105,7 +105,7 @@ class LearnedParser:
         left, asked = unexplained(question, meaning), translator.interpretation(meaning.plan)
         if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
             asked = replace(asked, asks="truth", compared=translator.constant(meaning.plan.mentions[0]))
-        is_left = left and understanding.is_english  # words of another language are in no plan
+        is_left = left and understanding.is_english  # plans contain only English words
         return replace(asked, score=meaning.share, unexplained=(left,) if is_left else ())
 
 
@@ -115,7 +115,7 @@ def _words(kind: str, language: str = "en") -> frozenset[str]:
 
 
 def asks_whether(question: str) -> bool:
-    """Whether a question is to be answered by yes or no: it begins with its verb and offers no choice."""
+    """Return whether a question asks for yes or no: it starts with its verb and has no "or"."""
     words = [token.text for token in tokenise(question)]
     return bool(words) and words[0] in _words("truth") and "or" not in words
 
@@ -131,6 +131,6 @@ def _may_be_time(value: object) -> bool:
 
 
 def asks_when(question: str) -> bool:
-    """Whether a question asks for a time: it begins with a word for that."""
+    """Return whether a question asks for a time: it starts with a word such as "when"."""
     words = [token.text for token in tokenise(question)]
     return bool(words) and words[0] in _words("times")

@@ -1,9 +1,9 @@
-"""Relation paths ranked without a model: how well the trained encoders think that a path says what a question asks.
+"""Rank relation paths without a language model, by the trained encoders' scores for a path and a question.
 
-1  compare the question, its topic masked, with every relation that leaves the nodes reached so far
-2  explore: for each length, hop by hop, keep the `beam` likeliest paths that lead somewhere
-3  choose: the second encoder reads the question beside the best paths in words
-4  remember: questions like one whose answer was confirmed mean the path that led to it
+1  compare the question, with its topic masked, to every relation at the nodes reached so far
+2  explore: for each length, hop by hop, keep the `beam` likeliest paths that reach a node
+3  choose: the second encoder reads the question together with the best paths in words
+4  remember: prefer the paths that led to confirmed answers of similar questions
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from clew.core.types import NodeSet
 from clew.store.graph.protocol import KnowledgeBase
 
 HEADS_OF_LENGTH = {1: HEADS[:1], 2: HEADS[1:3], 3: HEADS[3:6]}
-"""What compares each move of a path, by how many it has; a path through a node without a name has one move more."""
+"""Heads that compare each move of a path, by the number of moves. A path through an unnamed node has an extra move."""
 TOO_MANY = 20_000
-"""A path that has reached more nodes than this is not followed further."""
+"""Maximum number of nodes at which a path is followed further."""
 READ = 0.4
-"""What the second encoder counts beside the first: fitted on left-out schemas, 0.38 to 0.43 in three folds."""
+"""Weight of the second encoder. Fitted on held-out schemas: 0.38 to 0.43 in three folds."""
 UNREAD = -5.0
-"""What is taken from the score of a path that the second encoder was not shown."""
+"""Score change for a path that the second encoder did not read."""
 ALIKE, THE_SAME = 0.8, 0.97
-"""From which cosine on a confirmed question says something about another, and from which on nearly all."""
+"""Cosines between two questions from which on a confirmed path starts to count, and counts fully."""
 MOST_TRUSTED = 0.9
-"""How much a confirmed question that is the same but for its names counts against what the encoders think."""
+"""Maximum weight of confirmed paths against the encoders, for questions that differ only in their names."""
 NEAREST = 20.0
-"""How much more the nearest of several confirmed questions counts."""
+"""Scale of the softmax over confirmed questions. Higher values favour the most similar question."""
 
 Places = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPath:
-    """A path that exists, where it leads, and the logarithm of how likely it is the one that is asked for."""
+    """An existing path, its end nodes, and the log-probability that the question asks for it."""
 
     path: RelationPath
     ends: NodeSet
@@ -58,7 +58,7 @@ class RankedPath:
 
 @dataclass(frozen=True)
 class Taught:
-    """A question whose answer was confirmed, its topic masked, and the moves that lead to the answer."""
+    """A question with masked topic and a confirmed answer, and the moves that lead to the answer."""
 
     question: str
     moves: tuple[Move, ...]
@@ -68,7 +68,7 @@ class Taught:
 class _Found:
     path: RelationPath
     places: Places
-    """Of its moves in the vocabulary."""
+    """Vocabulary indexes of the path's moves."""
     ends: NodeSet
     prior: float
 
@@ -91,15 +91,15 @@ class PathRanker:
 
     @cached_property
     def fitted(self) -> Fitted | None:
-        """What the reader learned for this base."""
+        """The reader fit of this base."""
         return Fitted.beside(self.kb, self.encoders.version)
 
     def masked(self, question: str, topic: NodeSet) -> str:
-        """A question with `[]` for its topic, as the encoders know it: `who directed § film §`."""
+        """Return a question with its topic `[]` replaced as the encoders expect: `who directed § film §`."""
         return self._with(question, f"{FOCUS} {self._kind_words(topic)} {FOCUS}")
 
     def rank(self, question: str, topic: NodeSet, depth: int = 3) -> list[RankedPath]:
-        """The paths from a topic, best first; each leads to at least one node. The question has `[]` for the topic."""
+        """Return the paths from a topic that reach at least one node, best first. `question` has `[]` for the topic."""
         if not len(topic):
             return []
         masked = self.masked(question, topic)
@@ -149,7 +149,7 @@ class PathRanker:
         reached: dict[RelationPath, NodeSet],
         topic: NodeSet,
     ) -> list[tuple[float, RelationPath, Places, Lead]]:
-        """The likeliest ones that lead somewhere; `reached` gets where."""
+        """Return the `beam` likeliest paths that reach a node. Add their end nodes to `reached`."""
         kept = []
         for one in sorted(grown, key=lambda one: -one[0]):
             _, path, _, lead = one
@@ -164,7 +164,10 @@ class PathRanker:
         return kept
 
     def _likely(self, vector: Floats, length: int) -> Callable[[Lead, Places, str], tuple[float, Places]]:
-        """Scores the moves of a hop that goes on from a path: of a relation between several types, the likeliest."""
+        """Return a function that scores the moves of a hop after a path.
+
+        For a relation between several pairs of types it uses the likeliest pair.
+        """
         matrices = self.encoders.heads["pairs"]
         turned = [vector @ matrices[HEADS.index(head)] for head in HEADS_OF_LENGTH[length]]
         known: dict[tuple[int, int], float] = {}
@@ -180,7 +183,7 @@ class PathRanker:
                 start = hops[places[-1]].end if places else kind
                 every = self._places[move]
                 own = [place for place in every if hops[place].start == start] or every
-                if not own:  # an endpoint may have relations that its schema did not name
+                if not own:  # a SPARQL endpoint may have relations that its schema does not list
                     return LEAST_PRIOR, (*places, *[0] * len(lead.hop))
                 best = max(own, key=lambda place: of_place(len(places), place))
                 total += of_place(len(places), best)
@@ -208,7 +211,7 @@ class PathRanker:
     def _chosen(
         self, question: str, masked: str, topic: NodeSet, found: Sequence[_Found], encoders: Encoders
     ) -> Floats:
-        """Log-probabilities; what the second encoder was not shown is less likely than what it was."""
+        """Return log-probabilities. Paths that the second encoder did not read score lower than paths that it did."""
         priors = np.array([one.prior for one in found])
         priors -= np.logaddexp.reduce(priors)
         few, wording = found[:CHOSEN_AMONG], Wording(self.vocabulary)
@@ -221,7 +224,7 @@ class PathRanker:
     # 4
 
     def _remembered(self, vector: Floats, found: Sequence[_Found], scores: Floats) -> Floats:
-        """Mixed with the paths of confirmed questions, the more the nearer they are."""
+        """Mix the scores with the paths of confirmed questions. More similar questions get a higher weight."""
         if not self.taught:
             return scores
         alike = cosines(self._taught_vectors, vector)

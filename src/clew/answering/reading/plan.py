@@ -1,4 +1,4 @@
-"""A plan: one way to read a question as a query, in the parts of a schema's vocabulary."""
+"""Plans: possible readings of a question as a query, as indexes into a schema's vocabulary."""
 
 from __future__ import annotations
 
@@ -34,11 +34,9 @@ Form = Literal[
     "descending",
 ]
 FORMS: tuple[Form, ...] = get_args(Form)
-"""What a question asks for; `none` is what the schema cannot say. The order is that of the trained head.
-
-`max` asks for the node with the highest value, `highest` for that value. `each` asks for the number of neighbors of
-each node, `each value` for the number of nodes with each value of an attribute.
-"""
+"""Forms of questions. `none` means that the schema cannot express the question. The trained head uses this order. `max`
+asks for the node with the highest value, `highest` for that value. `each` asks for the number of neighbors of each
+node, `each value` for the number of nodes with each value of an attribute."""
 NUMERIC_FORMS = frozenset({"average", "sum", "highest", "lowest"})
 OF_VALUES = NUMERIC_FORMS | {"value", "different", "common", "each value"}
 """Forms that ask for values of an attribute of the answer."""
@@ -46,17 +44,15 @@ ORDERED = frozenset({"max", "min", "ascending", "descending"})
 """Forms that sort the answer by an attribute."""
 COMPARISONS: tuple[Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
 OPERATORS = (*COMPARISONS, "-", "first")
-"""How a number is compared, `-` if it is not a condition, `first` if it limits the answers: "the three longest".
-
-The order is that of the trained head.
-"""
+"""Roles of a number: a comparison, `-` if it is not a condition, `first` if it limits the answers ("the three
+longest"). The trained head uses this order."""
 LETTERS = "ABCDEFGH"
 SHORT_DESCRIPTION = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A requirement on the answer: the hops that lead to it from a mention, or from anything at all."""
+    """A requirement on the answer: the hops that lead to it from a mention, or from any node."""
 
     mention: int | None
     hops: tuple[int, ...]
@@ -73,42 +69,42 @@ class Requirement:
     attribute: int | None
     operator: Comparison
     quantity: int | None = None
-    """The number or date of the question it compares with."""
+    """Index of the number or date in the question to compare with."""
     value: str | bool | float | None = None
-    """What it compares with otherwise, a category, true or false; or the number in the unit of the attribute."""
+    """Other value to compare with: a category, true or false. Or the number in the unit of the attribute."""
     hop: int | None = None
-    """The hop from the answer whose ends are counted."""
+    """The hop from the answer whose end nodes are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked for (`form`) about the nodes that satisfy all branches and requirements."""
+    """A question form about the nodes that satisfy all branches and requirements."""
 
     form: Form
     target: int | None = None
-    """The type of the answer."""
+    """Type of the answer."""
     branches: tuple[Branch, ...] = ()
     requirements: tuple[Requirement, ...] = ()
     attribute: int | None = None
-    """What a value, a superlative or a comparison is about."""
+    """Attribute of a value, a superlative or a comparison."""
     hop: int | None = None
-    """What is counted for `most` and `fewest`."""
+    """Hop to count for `most`, `fewest` and `each`."""
     mentions: tuple[int, ...] = ()
-    """The nodes themselves: of a description, a comparison or a plain value."""
+    """Mentions that the plan is about directly: in a description, a comparison or a plain value."""
     either: bool = False
-    """Whether one of the branches suffices."""
+    """Whether one branch is enough."""
     asked: int | None = None
-    """The attribute that is asked for of what is the most: "the city of the oldest singer"."""
+    """Attribute to return of the nodes that a superlative selects: "the city of the oldest singer"."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """Puts plans into the words that the deciding encoder reads."""
+    """Converts plans to the text that the deciding encoder reads."""
 
     vocabulary: Vocabulary
 
     def of(self, plan: Plan) -> str:
-        """`count : A ← treats ← substance ; half life hours > N`."""
+        """Return a plan as text: `count : A ← treats ← substance ; half life hours > N`."""
         joined = " or ".join if plan.either else " ; ".join
         parts = [self._branch(branch, plan) for branch in plan.branches]
         body = joined(parts) if parts else self._type(plan.target)

@@ -1,8 +1,8 @@
-"""Pronouns that stand for a name said in an earlier sentence of the same question.
+"""Pronouns that refer to a name in an earlier sentence of the same question.
 
 "Marfan syndrome runs in families. Which genes cause it?" asks for the genes that cause Marfan syndrome. 4StepFocus
 names this as future work: "replacing pronouns with referenced objects/subjects" (Boer, Koch and Kramer 2024, §5).
-Inside one sentence a pronoun may as well stand for what is asked for, and is left alone.
+Inside one sentence a pronoun may also refer to the answer, so it stays unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def _words(language: str = "en") -> tuple[re.Pattern[str], frozenset[str]]:
 
 
 def with_names(question: str, mentions_in: Callable[[str], Sequence[Mention]]) -> str:
-    """The question with the last name of an earlier sentence in the place of each pronoun of a later one."""
+    """Replace each pronoun by the last name of an earlier sentence."""
     pattern, owning = _words()
     if not _SENTENCE_END.search(question) or not pattern.search(question):
-        return question  # most have one sentence: no name is looked up for them
+        return question  # most questions have one sentence: skip the name lookup
     mentions = mentions_in(question)
     pieces = []
     for match in pattern.finditer(question):

@@ -1,8 +1,8 @@
-"""From the scores of a question's parts to whole plans, the most likely first.
+"""Combine the scores of a question's parts into whole plans, the most likely first.
 
-An encoder scores hops, attributes, types and forms one by one. Here they are put together: paths of hops for every
-mention, paths of several mentions that end at the same type, negations, requirements, and what is asked for. A graph,
-where there is one, strikes out paths that lead nowhere.
+An encoder scores hops, attributes, types and forms separately. This module combines them: paths of hops for every
+mention, paths of several mentions that end at the same type, negations, requirements, and the form. If there is a
+graph, it excludes paths that reach no node.
 """
 
 from __future__ import annotations
@@ -31,45 +31,45 @@ from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import Comparison
 
 REQUIRED = 32
-"""Sets of requirements that a plan is tried with."""
+"""Maximum number of requirement sets per plan."""
 PATHS = 10
-"""Paths of each mention that are put together with others."""
+"""Maximum number of paths of each mention to combine with paths of other mentions."""
 FIRST, SECOND = 60, 30
-"""Beginnings of one and of two hops that are continued, where a schema is large."""
+"""Maximum number of one-hop and two-hop prefixes to extend in a large schema."""
 DOUBT = 0.12
-"""A form or a requirement less likely than this is not tried."""
+"""Minimum probability of a form or requirement to try."""
 RARE = 0.04
-"""A negation less likely than this is not tried."""
+"""Minimum probability of a negation to try."""
 DROPPED = -3.0
-"""What it costs to leave a mention out."""
+"""Score change for each omitted mention."""
 DOUBLED = -1.5
-"""What it costs to take two paths from one mention."""
+"""Score change for using two paths from one mention."""
 LEAST = 0.05
-"""How likely it is at least that a boolean attribute must be true, and that it must be false."""
+"""Minimum probability that a boolean attribute must be true, and that it must be false."""
 JOINED = 0.5
-"""What is added where everything that is joined with a denied name is denied, too."""
+"""Score change for negating all names that are joined with a negated name."""
 ALIKE = -0.3
-"""What it costs to deny of one name what is said of another by the same relation, where another one seemed likelier."""
+"""Score change for negating a name by the same relation as another name, instead of by the likeliest relation."""
 NEARER, NOWHERE = 0.5, -50.0
-"""What it counts whether attributes or relations are nearer to what is called the most; of none at all."""
+"""Weight of preferring attributes or relations for a superlative, and the score if there are none."""
 COUNTED = -1.0
-"""What it costs to compare two names by the number of their edges instead of by an attribute."""
+"""Score change for comparing two names by the number of their edges instead of by an attribute."""
 RANGE = 1.0
-"""What is added where two numbers are the ends of a range, and taken where they are compared with two attributes."""
+"""Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
-"""What a relation costs for each factor e that it has fewer edges than its most frequent rival, and at most."""
+"""Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
 NUMERIC = frozenset({"number", "integer", "date"})
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
-"""Forms whose answers may be limited to the first."""
+"""Forms whose answers may be limited to the first N."""
 
 
 Path = tuple[int, ...]
-"""Hops, one after another."""
+"""Hops in order."""
 Paths = list[tuple[Path, float]]
 """Paths with their log-probabilities, best first."""
 Leads = Callable[[int, Path], bool]
-"""Whether hops from a mention lead anywhere."""
+"""Return whether hops from a mention reach a node."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Proposer:
-    """Puts plans together over one vocabulary."""
+    """Builds plans over one vocabulary."""
 
     vocabulary: Vocabulary
     leaving: dict[int, tuple[int, ...]] = field(init=False)
@@ -91,12 +91,12 @@ class Proposer:
     starts: NDArray[np.int32] = field(init=False)
     owners: NDArray[np.int32] = field(init=False)
     rarity: NDArray[np.float32] = field(init=False)
-    """What a hop costs whose relation has fewer edges than another one between the same types."""
+    """Score change of a hop whose relation has fewer edges than another relation between the same types."""
     is_ordered: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be compared with a number."""
 
     def __post_init__(self) -> None:
-        """Index the hops by where they start."""
+        """Index the hops by their start type."""
         code = self.vocabulary.schema.type_code
         leaving: dict[int, list[int]] = {}
         for place, hop in enumerate(self.vocabulary.hops):
@@ -111,13 +111,13 @@ class Proposer:
         object.__setattr__(self, "is_ordered", is_ordered)
 
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
-        """The likeliest plans, best first, each once."""
+        """Return the likeliest plans, best first, without duplicates."""
         paths = [self.paths(scores, place, leads) for place in range(len(scores.mentions))]
-        shares = np.delete(scores.forms, FORMS.index("none"))  # words alone rule no schema out
+        shares = np.delete(scores.forms, FORMS.index("none"))  # words cannot rule out a schema
         shares = np.exp(scores.forms - np.logaddexp.reduce(shares))
         likely = [form for form, share in zip(FORMS, shares, strict=True) if form != "none" and share > DOUBT / 4]
         found = self._of_forms(likely, scores, paths)
-        if not found:  # nothing of the schema has such a form
+        if not found:  # the schema fits none of these forms
             found = self._of_forms([form for form in FORMS if form != "none"], scores, paths)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
@@ -134,7 +134,7 @@ class Proposer:
         return found
 
     def paths(self, scores: Scores, mention: int, leads: Leads) -> Paths:
-        """The likeliest paths from a mention with their log-probabilities among all that were looked at."""
+        """Return the likeliest paths from a mention, with log-probabilities among the paths considered."""
         own = scores.mentions[mention]
         table, begin = own.paths + self.rarity, self._begin(own)
         one: Paths = [((hop,), float(table[0, hop] + own.lengths[0])) for hop in begin]
@@ -170,7 +170,7 @@ class Proposer:
         return [(path, float(value)) for (path, _), value in zip(kept, values, strict=True)]
 
     def _begin(self, mention: MentionScores) -> list[int]:
-        """The hops that a path from a mention may begin with."""
+        """Return the hops that a path from a mention may start with."""
         hops = self.leaving.get(mention.type, ())
         return [hop for hop in hops if mention.first is None or hop in mention.first]
 
@@ -193,7 +193,10 @@ class Proposer:
             yield from self._bodies(form, scores, paths)
 
     def _superlatives(self, plan: Plan, score: float, scores: Scores) -> Iterator[tuple[Plan, float]]:
-        """By an attribute or by a number of edges, whichever the question is nearer to: "the most people"."""
+        """Yield superlatives by an attribute or by a number of edges: "the most people".
+
+        Prefer attributes or edges, depending on which are more similar to the question.
+        """
         own, hops = self.owners == plan.target, self._leave(plan.target)
         by_attribute, by_edges = (
             float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
@@ -212,7 +215,7 @@ class Proposer:
                 yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
-        """The hops that start at a type."""
+        """Return a mask of the hops that start at a type."""
         allowed = np.zeros(len(self.ends), dtype=np.bool_)
         allowed[list(self.leaving.get(-1 if kind is None else kind, ()))] = True
         return allowed
@@ -231,7 +234,7 @@ class Proposer:
                     yield Plan(counting, kind, hop=hop, mentions=tuple(places)), left + likely + COUNTED
 
     def _values(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
-        """Values of something named, or of what conditions pick."""
+        """Yield plans for values of a mention, or of the nodes that conditions select."""
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
@@ -248,7 +251,7 @@ class Proposer:
                 yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
-        """Whether one node is reached from another, or whether there is anything at all."""
+        """Yield yes/no plans: whether one mention leads to another, or whether any node matches."""
         for first, second in itertools.permutations(range(len(scores.mentions)), 2):
             goal = scores.mentions[second].type
             left = DROPPED * (len(scores.mentions) - 2)
@@ -258,7 +261,7 @@ class Proposer:
             yield from self._bodies("exists", scores, paths, few=4)
 
     def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
-        """Paths of one or two hops that end at a type, whether or not the graph has any."""
+        """Return paths of one or two hops that end at a type, including paths that the graph does not have."""
         own = scores.mentions[mention]
         table, ends = own.paths + self.rarity, self.ends
         found: Paths = [
@@ -281,7 +284,7 @@ class Proposer:
         values -= np.logaddexp.reduce(values)
         return [(path, float(value)) for (path, _), value in zip(found, values, strict=True)]
 
-    # What is asked about
+    # Bodies
 
     def _bodies(
         self,
@@ -290,7 +293,7 @@ class Proposer:
         paths: Sequence[Paths],
         few: int = PATHS,
     ) -> Iterator[tuple[Plan, float]]:
-        """Plans with branches and requirements, and what they cost."""
+        """Yield plans with branches and requirements, and their scores."""
         for plan, score in self._joined(form, scores, paths, few):
             kind = 0.0 if plan.target is None or len(scores.types) < 2 else 0.3 * float(scores.types[plan.target])
             for variant, more in ((plan, 0.0), *self._unnamed(plan, scores)):
@@ -342,7 +345,10 @@ class Proposer:
     def _denied(
         self, form: Form, scores: Scores, paths: Paths, kept: int, denied: int, left: float
     ) -> Iterator[tuple[Plan, float]]:
-        """What one mention leads to, without what another one, or the same, leads to by a hop that is denied."""
+        """Yield plans that exclude the nodes that a mention leads to by a negated hop.
+
+        `kept` is the mention of the positive path, `denied` the negated mention. Both may be the same.
+        """
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
@@ -356,7 +362,10 @@ class Proposer:
                 yield plan, own + likely + left
 
     def _denied_alike(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
-        """The plan with all denied that is joined with what is denied; or denied by the hops of something like it."""
+        """Yield variants of a plan with negated branches.
+
+        Either negate all names joined with a negated name, or negate a name by the hops of a positive name of its type.
+        """
         denied = [branch for branch in plan.branches if branch.negated and branch.mention is not None]
         for one in denied:
             group = next((group for group in scores.groups if one.mention in group), ())
@@ -377,7 +386,7 @@ class Proposer:
         return None if branch.mention is None else scores.mentions[branch.mention].type
 
     def _all_but(self, form: Form, scores: Scores, denied: int, left: float) -> Iterator[tuple[Plan, float]]:
-        """Everything of a type without what a mention leads to."""
+        """Yield plans for all nodes of a type except the nodes that a mention leads to."""
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
@@ -391,7 +400,7 @@ class Proposer:
     def _triples(
         self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, ...], left: float
     ) -> Iterator[tuple[Plan, float]]:
-        """Three mentions together, of which some may be denied."""
+        """Yield plans with three mentions. Some of them may be negated."""
         options = [[(Branch(place, path), score) for path, score in paths[place][:4]] for place in some]
         for place, own in zip(some, options, strict=True):
             mention = scores.mentions[place]
@@ -408,7 +417,7 @@ class Proposer:
                 yield Plan(form, ends.pop(), tuple(branch for branch, _ in chosen)), sum(s for _, s in chosen) + left
 
     def _unnamed(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
-        """Yield the plan with a relation that the answer does not have at all, or has to something unnamed."""
+        """Yield the plan with a relation that the answer must not have, or must have to any node."""
         for share, hops, negated in ((scores.lacking, scores.lacked, True), (scores.related, scores.relating, False)):
             least = RARE if negated else DOUBT
             if share > least and plan.target is not None and not plan.either:
@@ -416,7 +425,7 @@ class Proposer:
                     yield replace(plan, branches=(*plan.branches, Branch(None, (hop,), negated))), likely
 
     def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
-        """The plan with requirements on attributes; one that is likely and left out costs what it is likely."""
+        """Yield the plan with sets of requirements. Omitting a likely requirement lowers the score."""
         options: list[list[tuple[Requirement | None, float]]] = []
         passed = [branch for branch in plan.branches if not branch.negated]
         kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
@@ -460,7 +469,7 @@ class Proposer:
 
     @staticmethod
     def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
-        """The best allowed ones with their log-probabilities among the allowed."""
+        """Return the best allowed items, with log-probabilities among the allowed items."""
         places = np.flatnonzero(allowed)
         if not len(places) or not len(raw):
             return []
@@ -472,13 +481,13 @@ class Proposer:
 
 SURELY_DENIED = 0.98
 RAREST_PART = 0.001
-"""Lower limit for the probability that a plan has a part, or does without it."""
+"""Lower limit for the probability that a plan has a part, or lacks it."""
 
 
 def _parts_score(plan: Plan, scores: Scores) -> float:
-    """Return the log-probability that a plan has just these of the parts that few plans have.
+    """Return the log-probability of a plan's choice of rare parts.
 
-    A plan without a part pays for that too: otherwise plans with the part could never win.
+    A plan without a part also pays for its absence. Otherwise plans with the part could not win.
     """
     unnamed = {branch.negated for branch in plan.branches if branch.mention is None}
     parts = [(plan.either, scores.either), (True in unnamed, scores.lacking), (False in unnamed, scores.related)]
@@ -491,7 +500,10 @@ def _parts_score(plan: Plan, scores: Scores) -> float:
 
 
 def _is_even(plan: Plan, scores: Scores) -> bool:
-    """Whether a plan takes joined names alike: all denied or none, and denied where the question says so for sure."""
+    """Return whether a plan treats joined names alike: all negated, or all positive.
+
+    Reject positive joined names if they are negated with a probability above SURELY_DENIED.
+    """
     for group in scores.groups:
         said = {branch.negated for branch in plan.branches if branch.mention in group}
         is_denied = len(group) > 1 and scores.mentions[group[0]].negated > SURELY_DENIED
@@ -501,7 +513,7 @@ def _is_even(plan: Plan, scores: Scores) -> bool:
 
 
 def _between(requirements: Sequence[Requirement]) -> float:
-    """Two numbers are most often the two ends of one range."""
+    """Return the score for two compared numbers: they are most often the two ends of one range."""
     compared = [one for one in requirements if one.quantity is not None]
     if len(compared) != 2:
         return 0.0
@@ -512,7 +524,7 @@ def _between(requirements: Sequence[Requirement]) -> float:
 
 
 def _rarity(vocabulary: Vocabulary) -> Floats:
-    """Where the words leave it open which of several relations between two types is meant, the frequent one is."""
+    """Return the score of each hop that prefers the most frequent of several relations between two types."""
     most: dict[frozenset[str], int] = {}
     for row in vocabulary.schema.relations:
         ends = frozenset((row.head, row.tail))

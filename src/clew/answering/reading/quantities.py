@@ -1,7 +1,7 @@
-"""Numbers and dates in a question: the only grammar the reader has; their words lie in a file.
+"""Numbers and dates in a question. This is the reader's only grammar. A file contains its words.
 
-3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %; 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
-A number keeps as many readings as it has: 1990 is a year and a number, 1.200 is 1200 or 1.2.
+3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %, 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
+1990 is both a year and a number.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Literal
 from clew.core.schema import words_of
 
 YEARS = range(1000, 2200)
-"""Four digits that may be a year."""
+"""Four-digit numbers in this range may be years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number or a date in a text; a date covers the time from `low` to `high`, both included."""
+    """A number or a date in a text. A date covers the days from `low` to `high`, both included."""
 
     start: int
     end: int
     text: str
     value: float | None = None
-    """The number; None for a date that is no number."""
+    """The number, or None for a date that is not a number."""
     low: str = ""
-    """The first day of a date, as 2010-05-01."""
+    """First day of a date, such as 2010-05-01."""
     high: str = ""
-    """The last day of a date."""
+    """Last day of a date."""
     unit: str = ""
-    """The unit that follows a number."""
+    """Unit after a number."""
 
     @property
     def is_date(self) -> bool:
-        """Whether it can be a date."""
+        """Whether the quantity can be a date."""
         return bool(self.low)
 
 
@@ -105,14 +105,14 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _may_hold_any(text: str) -> bool:
-    """Whether there is a digit, or a word that begins like one for a number; most questions need no patterns."""
+    """Return whether a text has a digit or a word that starts like a number word. Most questions have no such word."""
     words = _words()
     spelt = (*words.numbers, *words.scales, *words.halves, *words.decades)
     return any(map(str.isdecimal, text)) or any(word.startswith(spelt) for word in re.findall(r"\w+", text.lower()))
 
 
 def quantities(text: str) -> list[Quantity]:
-    """The numbers and dates of a text, in reading order, none inside another."""
+    """Return the numbers and dates of a text in reading order, without overlaps."""
     if not _may_hold_any(text):
         return []
     found: list[Quantity] = []
@@ -126,7 +126,7 @@ def quantities(text: str) -> list[Quantity]:
 
 
 def _with_units(text: str, found: list[Quantity]) -> list[Quantity]:
-    """The unit after a number is its own, and also that of the number before where both are joined."""
+    """Add the unit after a number to the number, and to a number joined before it."""
     every = list(found)
     for place in reversed(range(len(found))):
         word = re.match(r"[\s-]?([a-zA-Z]+)", text[found[place].end :])
@@ -140,13 +140,13 @@ def _with_units(text: str, found: list[Quantity]) -> list[Quantity]:
 
 
 def _unit(word: str) -> str:
-    """The unit that a word is, or the plural of."""
+    """Return the unit that a word names in singular or plural, or an empty text."""
     known = [name for kind in _words().units for name in kind]
     return next((one for one in (word.lower(), word.lower().removesuffix("s")) if one in known), "")
 
 
 def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
-    """`between 10 and 15 million` means ten million: a scale after two joined numbers is that of both."""
+    """Apply a scale after two joined numbers to both: `between 10 and 15 million` means ten million."""
     words = _words()
     scaled = re.compile(rf"({words.scale})$", re.IGNORECASE)
     for place, (first, second) in enumerate(pairwise(found)):
@@ -197,7 +197,7 @@ Joint = Literal["", "joined", "denied"]
 
 
 def joint(text: str) -> Joint:
-    """Whether a text between two names only joins them, as ", " or "or" do, and whether it denies them: "nor"."""
+    """Return whether a text between two names joins them (", ", "or") or also negates them ("nor")."""
     words, known = re.findall(r"[^\s,]+", text.lower()), _words()
     if not all(word in (*known.joints, *known.joining, *known.denying) for word in words):
         return ""
@@ -207,7 +207,7 @@ def joint(text: str) -> Joint:
 
 
 def number_of(text: str) -> float | None:
-    """The value of digits or number words; 1,200 and 1.200 are 1200, 1,2 and 1.2 are 1.2."""
+    """Return the value of digits or number words: 1,200 and 1.200 are 1200, 1,2 and 1.2 are 1.2."""
     words, plain = _words(), text.strip().lower()
     if not any(letter.isdecimal() for letter in plain):
         parts = re.split(r"[- ]", plain)
@@ -224,10 +224,10 @@ def number_of(text: str) -> float | None:
 
 
 def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
-    """What a number may be as an attribute holds it, the likeliest first.
+    """Return the possible values of a number in the unit of an attribute, the likeliest first.
 
-    18 million are 18 in `population_millions`, 3 hours are 180 in `running_time_min`; where the attribute's name says
-    nothing, 50 MB may be 50, and 50,000 or 50,000,000 or 0.05.
+    18 million are 18 in `population_millions`, 3 hours are 180 in `running_time_min`. If the attribute's name has no
+    unit, 50 MB may be 50, and 50,000 or 50,000,000 or 0.05.
     """
     words, value, named = _words(), quantity.value, words_of(attribute).split()
     if value is None:

@@ -1,14 +1,13 @@
-"""The learned reader: a question over any schema becomes the queries it may mean, each with how sure that is.
+"""The learned reader: convert a question over any schema to possible queries with their probabilities.
 
-1  mentions: names in the question with the nodes they may stand for; numbers and dates; values of categories
-2  scores: one encoder compares the question, names masked, with every hop, attribute and type of the schema
-3  plans: the likeliest combinations that the graph has an answer for
-4  choice: another encoder reads the question beside the best plans in words and says which one is meant, if any
-5  certainty: how often readings like these were right on schemas that were not trained on, questions that a schema
-   cannot answer among them
+1  mentions: names in the question with the nodes they may refer to, numbers and dates, values of categories
+2  scores: one encoder compares the question, with masked names, to every hop, attribute and type of the schema
+3  plans: the likeliest combinations for which the graph has an answer
+4  choice: another encoder reads the question together with the best plans in words, and scores the plans and "none"
+5  certainty: the share of such readings that were right on held-out schemas, including unanswerable questions
 
-Nothing here knows a schema or a word of English, numbers and dates aside: what has to was learned from questions over
-many schemas.
+Except for numbers and dates, the code contains no schema and no English words. The weights were trained on questions
+over many schemas.
 """
 
 from __future__ import annotations
@@ -53,38 +52,38 @@ from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
 
 PLANS = 16
-"""Plans that are put together for one way to take the names."""
+"""Maximum number of plans per assignment of names."""
 CHOSEN_AMONG = 7
-"""Plans that are chosen among at most; as many as fit into the budget."""
+"""Maximum number of plans to choose among. The budget may allow fewer."""
 BUDGET = 220
-"""Tokens that the choice reads: what a question costs is almost only this."""
+"""Maximum number of tokens for the choice. The choice takes almost all of the time of a question."""
 ASSIGNMENTS = 3
-"""Ways to take names that things of several types bear, or that may be no names at all."""
+"""Maximum number of assignments of names that are ambiguous or may be ordinary words."""
 LESSER = -0.7
-"""What it costs to take a name for something less prominent."""
+"""Score change for taking the second sense of a name."""
 IGNORED = {True: -2.5, False: -1.2}
-"""What it costs to take a doubtful name for none: where something is called just so, and where nothing is."""
+"""Score change for taking a doubtful name as an ordinary word: if a node has exactly this name, and if not."""
 SURELY = 0.99
-"""How likely a name is denied that is joined with another by a word that denies both."""
+"""Probability of negation for a name joined with another name by a word that negates both."""
 MOST_VALUES = 60
-"""A text attribute with at most so many different values is a category."""
+"""Maximum number of different values of a text attribute that counts as a category."""
 LONGEST_VALUE = 40
 MOST_NUMBERS = 6
-"""Numbers and dates of a question that are read; each is compared with every attribute."""
+"""Maximum number of numbers and dates to read. Each is compared with every attribute."""
 REMEMBERED = 64
 WRITTEN = 0.3
-"""From this share of nodes with a text on, a question may be about texts alone."""
+"""Minimum share of nodes with a text for questions that may be about texts."""
 MOST_STARTS = 2_000
-"""What more nodes of an endpoint are joined to is read step by step."""
+"""Maximum number of start nodes for a join by the endpoint. The reader follows larger sets step by step."""
 DROPPED = 0.2
-"""Certainty that a reading keeps although a word that it leaves out may be a name."""
+"""Minimum certainty left to a reading that ignores a possible name."""
 LARGE = 200_000
-"""From so many nodes on, a path is not followed only to see whether it leads anywhere."""
+"""Number of nodes from which on paths of three hops are not checked for results."""
 
 
 @dataclass(frozen=True)
 class _Option:
-    """A plan before it is chosen: its parts, what they add up to, and the words it is judged by."""
+    """A plan before the choice: its parts, their total score, and its words."""
 
     plan: Plan
     named: tuple[Named, ...]
@@ -100,19 +99,19 @@ class _Option:
 
 @dataclass(frozen=True)
 class Combiner:
-    """The certainty that follows from how a question was read; fitted on left-out schemas."""
+    """Computes the certainty of a reading. Fitted on held-out schemas."""
 
     weights: dict[str, float] = field(default_factory=dict)
     bias: float = 0.0
 
     @classmethod
     def open(cls, folder: Path) -> Combiner:
-        """As fitted, or a plain one where the weights come without."""
+        """Read the fitted weights, or return a plain combiner if the folder has none."""
         file = folder / "combiner.json"
         return cls(**json.loads(file.read_text("utf-8"))) if file.is_file() else cls()
 
     def certainty(self, features: dict[str, float]) -> float:
-        """The probability that the first meaning is right."""
+        """Return the probability that the first meaning is right."""
         if not self.weights:
             return float(np.exp(features["choice"]))
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
@@ -131,9 +130,9 @@ class LearnedReader:
         cache: Path | None = None,
         schema: Schema | None = None,
     ) -> None:
-        """`weights` are those that ship with Clew unless others were fitted; `cache` keeps the schema's vectors.
+        """Create a reader. `weights` is the folder of the weights, `cache` a folder for the schema's vectors.
 
-        `schema` is the part of the base's schema that is read over, where that is not all of it.
+        `schema` is a part of the base's schema if the reader should not use all of it.
         """
         self.kb, self.names, self.weights, self.cache = kb, names, weights, cache
         self._joining = kb if isinstance(kb, Joining) else None
@@ -146,7 +145,7 @@ class LearnedReader:
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """The different values of every text attribute that has but few."""
+        """Distinct values of every text attribute with few values."""
         found: dict[str, tuple[str, ...]] = {}
         for name, kind in self.schema.attribute_types.items():
             if kind == "text":
@@ -159,22 +158,22 @@ class LearnedReader:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What queries over this schema are made of."""
+        """The parts of queries over this schema."""
         return Vocabulary(self.schema, frozenset(self.values))
 
     @cached_property
     def said_values(self) -> SaidValues:
-        """Finds the values that questions say."""
+        """Finds attribute values in questions."""
         return SaidValues(self.vocabulary, self.values)
 
     @cached_property
     def extents(self) -> Extents:
-        """How far the values of attributes reach."""
+        """Value ranges of the attributes."""
         return Extents(self.kb, self.vocabulary)
 
     @cached_property
     def fitted(self) -> Fitted | None:
-        """What was learned for this base."""
+        """The reader fit of this base."""
         return Fitted.beside(self.kb, self.encoders.version)
 
     @cached_property
@@ -185,11 +184,11 @@ class LearnedReader:
 
     @cached_property
     def proposer(self) -> Proposer:
-        """Puts plans together."""
+        """Builds plans."""
         return Proposer(self.vocabulary)
 
     def over(self, question: str) -> LearnedReader:
-        """The reader for one question: this one, or one over what the question touches of a huge schema."""
+        """Return the reader for a question. For a huge schema, it covers only the part relevant to the question."""
         if not is_huge(self.schema):
             return self
         touched = self._touched.of(question, find_named(question, self.kb, self.names)[1])
@@ -200,14 +199,14 @@ class LearnedReader:
         return TouchedSchemas(self.kb)
 
     def is_written_about(self, kind: str | None) -> bool:
-        """Whether texts can answer as well: enough nodes of a type have one."""
+        """Return whether enough nodes of a type have a text, so that texts can answer."""
         if kind not in self._written:
             known = self.kb.described
             self._written[kind] = known is not None and known.written_share(kind) >= WRITTEN
         return self._written[kind]
 
     def read(self, question: str) -> Understanding:
-        """What the question may mean over this base; the last ones are remembered."""
+        """Return the possible meanings of a question over this base. Cache recent results."""
         known = self._remembered.get(question)
         if known is None:
             plain, named = find_named(question, self.kb, self.names)
@@ -218,7 +217,7 @@ class LearnedReader:
         return known
 
     def _with_unknown(self, known: Understanding, marked: Sequence[str]) -> Understanding:
-        """The names that the base does not have; words that must be a name are linked by a less like spelling first."""
+        """Add the names that are missing in the base. First try to link likely names by a less similar spelling."""
         question, linked_texts = known.question, {one.text for one in known.named}
         texts = [one for one in marked if one not in linked_texts and not are_like(one, self._schema_terms.words)]
         if not texts:
@@ -237,22 +236,22 @@ class LearnedReader:
         return replace(known, unknown=unknown, certainty=certainty)
 
     def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
-        """Everyday words that may be names and that are spelled just as one, such as a module called "re"."""
+        """Return spans of ordinary words that may be names and match a name exactly, such as a module called "re"."""
         doubtful = [(one.start, one.end) for one in known.words if one.likely >= SPELLED_ALIKE]
         links = [self.names.spelled(known.question[start:end], k=1) for start, end in doubtful]
         is_name = [any(link.how == "exact" and link.score == 1.0 for link in some) for some in links]
         return [span for span, is_spelled in zip(doubtful, is_name, strict=True) if is_spelled]
 
     def _without_words_of_texts(self, known: Understanding) -> Understanding:
-        """Where texts may answer, their words are known: they may be requirements on these."""
+        """Remove words that occur in texts, if texts may answer: the texts may contain them as conditions."""
         if not self.is_written_about(None):
             return known
         return replace(known, words=tuple(one for one in known.words if not self.names.has_word(one.text)))
 
     def _as_name(self, known: Understanding, start: int, end: int) -> Named | None:
-        """What a span that must be a name is linked to: with the mentions beside it, alone, or as part of a mention.
+        """Link a span that must be a name: together with adjacent words, on its own, or as part of a mention.
 
-        Where texts may answer, a mention that the reader has taken for words of theirs stays that.
+        Return None if texts may answer and the span overlaps a mention.
         """
         if self.is_written_about(None) and any(one.start < end and start < one.end for one in known.named):
             return None
@@ -261,7 +260,7 @@ class LearnedReader:
         return linked(known.question, spans, self.kb, self.names) or next(within, None)
 
     def understand(self, question: str, named: Sequence[Named]) -> Understanding:
-        """What a question may mean whose names are known."""
+        """Return the possible meanings of a question with known mentions."""
         spans = [(one.start, one.end) for one in named]
         encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
         scorer = replace(self.scorer, encoders=encoders)
@@ -277,7 +276,7 @@ class LearnedReader:
     def _options(
         self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float, scorer: Scorer
     ) -> list[_Option]:
-        """Plans for one way to take the names, each in words beside the question as it is then read."""
+        """Return plans for one assignment of the names, with the plan and the question as the encoder reads them."""
         numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
         code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
@@ -288,7 +287,7 @@ class LearnedReader:
         scores = scorer.score(question, spans, types, numbers, tuple(categories))
         not_these = frozenset(one for one, not_this in categories.items() if not_this)
         scores = replace(scores, denied=not_these)
-        if not_these and len(denials(question)) <= 1:  # one word denies one thing
+        if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)
         senses = tuple(sense for _, sense in taken)
@@ -319,7 +318,7 @@ class LearnedReader:
         ]
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002
-        """Whether a plan may be meant at all; where a base is small enough to carry every plan out, that tells."""
+        """Return whether a plan is plausible. Subclasses may execute the plan if the base is small."""
         return True
 
     def _chosen(
@@ -339,7 +338,7 @@ class LearnedReader:
         best = int(np.argmax(told[1:]))
         meanings = joined(sorted(meanings, key=lambda one: -one.score))
         features = self.features(question, meanings)
-        if not encoders.reads_english:  # that its words are in no plan says nothing
+        if not encoders.reads_english:  # plans contain only English words
             features |= {"strange": 0.0, "unexplained": 0.0, "everything": 0.0}
         certainty = self.combiner.certainty(features)
         is_english, none = encoders.reads_english, float(told[0])
@@ -347,7 +346,7 @@ class LearnedReader:
         return Understanding(question, tuple(named), tuple(meanings), none, certainty, is_english, tuple(words))
 
     def _words_alone(self, question: str, named: Sequence[Named], encoders: Encoders) -> list[Word]:
-        """The words of a question that no plan can be proposed for."""
+        """Return the unlinked words of a question that has no plan."""
         spans = [Span(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
         asked = lettered(question, spans[: len(LETTERS)], ())
         _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
@@ -355,7 +354,7 @@ class LearnedReader:
         return self._name_words(question, alone, read[0], 0.0) if encoders.reads_english else []
 
     def _name_words(self, question: str, option: _Option, read: ReadQuestion, certainty: float) -> list[Word]:
-        """The words that an option links to nothing, with the probability that each belongs to a name."""
+        """Return the words that an option does not link, with the probability that each belongs to a name."""
         spans = [(one.start, one.end) for one in option.named] + [(one.start, one.end) for one in option.numbers]
         if self.name_words is None:
             return []
@@ -366,7 +365,7 @@ class LearnedReader:
         return SchemaTerms(schema_words(self.schema), self.encoders)
 
     def features(self, question: str, meanings: Sequence[Meaning]) -> dict[str, float]:
-        """What the certainty of the first meaning depends on."""
+        """Return the features for the certainty of the first meaning."""
         first, second = meanings[0], meanings[1] if len(meanings) > 1 else None
         plan, left = first.plan, 1 - explained_part(question, first)
         is_plain = plan.form in ("list", "count", "exists", "value")
@@ -381,7 +380,7 @@ class LearnedReader:
         }
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
-        """The hops that really start at nodes of a type."""
+        """Return the hops that have edges at nodes of a type."""
         there = {(use.relation, use.direction) for use in self.kb.relations(nodes)}
         return frozenset(
             place
@@ -390,7 +389,7 @@ class LearnedReader:
         )
 
     def _reached(self, senses: Sequence[Sense]) -> Reached:
-        """Where hops lead from what a mention stands for; steps on the way are remembered."""
+        """Return a function for the nodes that hops reach from a mention. It caches intermediate steps."""
         hops = self.vocabulary.hops
 
         @lru_cache(maxsize=512)
@@ -405,7 +404,7 @@ class LearnedReader:
         return reached
 
     def _leads(self, reached: Reached) -> Callable[[int, tuple[int, ...]], bool]:
-        """Whether hops lead anywhere."""
+        """Return a function that checks whether hops reach a node."""
 
         def leads(mention: int, path: tuple[int, ...]) -> bool:
             if len(path) > 2 and len(self.kb.nodes()) >= LARGE:
@@ -415,7 +414,10 @@ class LearnedReader:
         return leads
 
     def _meet(self, ends: Sequence[End], avoided: Sequence[End], reached: Reached) -> bool:
-        """Whether hops from all mentions lead to a common node, and those to be avoided do not; an endpoint joins."""
+        """Return whether hops from all mentions reach a common node outside the avoided ones.
+
+        If the base can join, the base computes it.
+        """
         if self._joining is not None:
             ways = [[self._way(reached(mention, ()), path) for mention, path in some] for some in (ends, avoided)]
             if all(len(starts) <= MOST_STARTS for some in ways for starts, _ in some):
@@ -431,7 +433,7 @@ class LearnedReader:
         return starts, [(hop.relation, hop.direction, kind) for hop, kind in zip(hops, kinds, strict=True)]
 
     def _may_hold(self, plan: Plan, reached: Reached) -> bool:
-        """Whether something satisfies all branches of a plan, unless to learn that is what is asked."""
+        """Return whether a node satisfies all branches of a plan. Return True for count and yes/no questions."""
         named = [(branch, (branch.mention, branch.hops)) for branch in plan.branches if branch.mention is not None]
         required = [end for branch, end in named if not branch.negated]
         if plan.either or plan.form in ("count", "exists") or not required or len(plan.branches) == 1:
@@ -439,7 +441,7 @@ class LearnedReader:
         return self._meet(required, [end for branch, end in named if branch.negated], reached)
 
     def _with_below(self, sense: Sense) -> NodeSet:
-        """What a mention stands for, with what lies below that in a hierarchy: what holds there holds for it too."""
+        """Return the nodes of a sense and all nodes below them in a hierarchy."""
         nodes = sense.nodes
         for relation in hierarchies(self.schema, sense.type):
             nodes = nodes | descendants(self.kb, nodes, relation)
@@ -457,7 +459,7 @@ Reached = Callable[[int, tuple[int, ...]], NodeSet]
 
 @lru_cache(maxsize=4)
 def shared_encoders(folder: Path) -> Encoders:
-    """The encoders of a folder, once in a process."""
+    """Return the encoders of a folder. Each folder is opened once per process."""
     return Encoders(folder)
 
 
@@ -476,13 +478,13 @@ def _overlaps(quantity: Quantity, taken: Sequence[tuple[Named, Sense]]) -> bool:
 
 
 def _may_deny(plan: Plan) -> bool:
-    """Return whether a plan denies something, or compares with a number, as "not more than" does."""
+    """Return whether a plan negates something or compares with a number, as in "not more than"."""
     required = any(one.operator == "!=" or one.value is False or one.quantity is not None for one in plan.requirements)
     return required or any(branch.negated for branch in plan.branches)
 
 
 def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]], float]]:
-    """What the mentions may stand for together and what it costs to take them so, the likeliest first."""
+    """Return assignments of senses to mentions with their scores, the likeliest first."""
     options: list[list[tuple[Sense | None, float]]] = []
     for one in named:
         senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
@@ -500,7 +502,10 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
 def joined_names(
     question: str, named: Sequence[Named], types: Sequence[int]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
-    """The names in groups, and which are denied: those of one type with only a joining word between stand together."""
+    """Return groups of joined names and whether each group is negated.
+
+    Adjacent names of one type with only a joining word between them form a group.
+    """
     groups: list[list[int]] = []
     denied: list[bool] = []
     for place, one in enumerate(named):

@@ -1,4 +1,4 @@
-"""Values of attributes that a question says, in their own words or in others ("women"), and whether it denies them."""
+"""Attribute values in a question, verbatim or in other words ("women"), and whether the question negates them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from clew.store.index.mentions import is_common
 from clew.store.index.tokens import Token, stem, stop_words, tokenise
 
 PASSED = 2
-"""Little words that may stand between a denial and the value that it denies."""
+"""Maximum number of common words between a negation and the negated value."""
 PERSONAL = frozenset({"sex", "gender"})
-"""Attributes whose letters stand for words: F for female."""
+"""Attributes whose letters are abbreviations: F for female."""
 
 
 @dataclass(frozen=True)
 class SaidValues:
-    """The values that questions over a schema may say, of attributes that have few."""
+    """Values of attributes with few values, as questions over a schema may mention them."""
 
     vocabulary: Vocabulary
     values: Mapping[str, tuple[str, ...]]
 
     def of(self, tokens: Sequence[Token], outside: Sequence[int]) -> dict[tuple[int, str], bool]:
-        """Attributes with the values that stand among some tokens of a question, those `outside` of names → denied.
+        """Return `(attribute, value)` pairs found in a question, each with whether it is negated.
 
-        Numbers in a value need not be said; where they are, other values of the attribute are not meant.
+        `outside` lists the tokens outside names. Numbers in a value may be missing in the question. If they occur,
+        other values of the attribute are excluded.
         """
         words: dict[str, int] = {}  # "carnivores" are of the category "carnivore"
         for place in outside:
@@ -46,7 +47,7 @@ class SaidValues:
 
     @cached_property
     def _known(self) -> list[tuple[int, str, frozenset[str], frozenset[str]]]:
-        """Attributes with values that say more than words of the schema or of every day; words and numbers of each."""
+        """Attributes with values beyond schema words and common words, and the words and numbers of each value."""
         schema = self.vocabulary.schema
         kinds = {word for name in schema.type_names for word in self.vocabulary.type_words(name).split()}
         found = []
@@ -64,7 +65,7 @@ class SaidValues:
 
 @lru_cache(maxsize=1)
 def meant(language: str = "en") -> dict[str, str]:
-    """Words of questions and of tables that stand for a value: "women" for female."""
+    """Return words in questions and tables that mean a value: "women" for female."""
     lines = files("clew.answering.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
     pairs = [line.split(": ") for line in lines]
     return {word: value for value, words in pairs for word in words.split(", ")}
@@ -76,12 +77,15 @@ def _denials(language: str = "en") -> frozenset[str]:
 
 
 def denials(question: str) -> list[str]:
-    """The words of denial in a question."""
+    """Return the negation words in a question."""
     return [token.text for token in tokenise(question) if token.text in _denials()]
 
 
 def is_denied(before: Sequence[str]) -> bool:
-    """Whether what follows these words is denied: "not from …", "other than …", with little words between at most."""
+    """Return whether the text after these words is negated: "not from …", "other than …".
+
+    Skip up to PASSED common words.
+    """
     for place in range(len(before) - 1, max(-1, len(before) - 2 - PASSED), -1):
         if before[place] in _denials() or before[place : place + 2] == ["other", "than"]:
             return True

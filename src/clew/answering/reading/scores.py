@@ -1,4 +1,4 @@
-"""What the encoder says about a question and its parts: log-probabilities over the vocabulary of a schema."""
+"""Encoder scores for a question and its parts: log-probabilities over the vocabulary of a schema."""
 
 from __future__ import annotations
 
@@ -12,68 +12,68 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class MentionScores:
-    """What the encoder says about a mention: log-probabilities and raw scores over the vocabulary."""
+    """Encoder scores for a mention: log-probabilities and raw scores over the vocabulary."""
 
     type: int
     paths: Floats
-    """6 × hops: first of one; first and second of two; first, second and third of three."""
+    """6 × hops: the hop of paths of length 1, hops 1 and 2 of length 2, and hops 1 to 3 of length 3."""
     negated: float
-    """How likely what is said about it is denied."""
+    """Probability that the question negates the statement about the mention."""
     denied: Floats
-    """Over hops: what is denied."""
+    """Scores over hops: the negated hop."""
     values: Floats
-    """Over attributes: which of its own is asked for."""
+    """Scores over attributes: the requested attribute of the mention."""
     lengths: Floats
-    """What is added for paths of one, two and three hops from it."""
+    """Score changes for paths of one, two and three hops from the mention."""
     first: frozenset[int] | None = None
-    """The hops that really start at it; None: all that start at its type."""
+    """Hops with edges at the mention. None means all hops of its type."""
 
 
 @dataclass(frozen=True, eq=False)
 class QuantityScores:
-    """What the encoder says about a number or date."""
+    """Encoder scores for a number or date."""
 
     operators: Floats
     """Log-probabilities over `OPERATORS`."""
     compared: Floats
-    """Over attributes, then hops whose ends are counted: which one it is compared with."""
+    """Scores over attributes, then over hops with counted end nodes: the compared attribute or count."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What the encoder says about a question."""
+    """Encoder scores for one question."""
 
     forms: Floats
     """Log-probabilities over `FORMS`."""
     types: Floats
     """Log-probabilities over node types."""
     lacking: float
-    """How likely the answer is to lack a relation altogether."""
+    """Probability that the answer must not have a certain relation at all."""
     lacked: Floats
-    """Over hops that end at the answer: which one it lacks."""
+    """Scores over hops that end at the answer: the missing relation."""
     related: float
-    """How likely the answer is related to something that the question does not name."""
+    """Probability that the answer is related to a node that the question does not name."""
     relating: Floats
-    """Over hops that end at the answer: by which one."""
+    """Scores over hops that end at the answer: the relation to the unnamed node."""
     valued: float
-    """How likely an attribute of what is the most is asked for."""
+    """Probability that the question asks for an attribute of the nodes that a superlative selects."""
     either: float
-    """How likely one of several requirements suffices."""
+    """Probability that one of several requirements is enough."""
     counted: Floats
-    """Over hops: what is counted for most and fewest."""
+    """Scores over hops: the hop to count for most and fewest."""
     values: Floats
-    """Over attributes: which one of the answer is asked for."""
+    """Scores over attributes: the requested attribute of the answer."""
     extremes: Floats
-    """Over attributes: by which one is compared."""
+    """Scores over attributes: the attribute of a superlative or comparison."""
     switches: Floats
-    """Log-probabilities over no boolean attribute, then each attribute."""
+    """Log-probabilities of no boolean attribute, then of each attribute."""
     positive: float
-    """How likely a boolean attribute is to be true."""
+    """Probability that the boolean attribute must be true."""
     mentions: tuple[MentionScores, ...] = ()
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()
-    """Attributes with a value that stands in the question."""
+    """Attributes with a value that occurs in the question."""
     denied: frozenset[tuple[int, str]] = frozenset()
-    """Those of them that the answer must not have: "not liquid"."""
+    """The pairs in `categories` that the answer must not have: "not liquid"."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Mentions of one type that the question joins: "neither A nor B"."""

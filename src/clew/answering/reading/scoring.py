@@ -1,4 +1,4 @@
-"""What the trained encoder says about a question: over the hops, attributes and types of a schema."""
+"""Score a question with the trained encoder, over the hops, attributes and types of a schema."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ HEADS = (
     *("denied", "lacked", "counted", "value", "value of answer", "extreme", "quantity", "switch", "type"),
     *("counted quantity", "relating"),
 )
-"""What each of the stacked matrices in the weights compares, in their order."""
+"""Names of the stacked matrices in the weights, in their order."""
 SKETCHED = {"forms": len(FORMS), "related": 2, "valued": 2}
-"""What the sketch of a question tells, with the number of classes: its form, and whether it has a rare part."""
+"""Outputs of the question sketch with their number of classes: the form, and whether it has a rare part."""
 FOCUS, OTHER = "§", "•"
 SAID = 4.0
-"""What is added to the score of a type that a question calls by its name."""
+"""Score added for a type that the question names."""
 COMPARED = frozenset({"number", "integer", "date", "category", "text"})
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of the question that stands for something, and the word for what that is."""
+    """A span of the question for a node or a number, and the word for its type."""
 
     start: int
     end: int
@@ -49,7 +49,7 @@ class Span:
 
 
 def masked(question: str, spans: Sequence[Span], focus: int | None = None) -> str:
-    """The question with kinds instead of names, one of them marked: `who directed § film §`."""
+    """Return the question with types instead of names, one of them marked: `who directed § film §`."""
     pieces, position = [], 0
     for place, span in sorted(enumerate(spans), key=lambda pair: pair[1].start):
         mark = FOCUS if place == focus else OTHER
@@ -59,7 +59,7 @@ def masked(question: str, spans: Sequence[Span], focus: int | None = None) -> st
 
 
 def lettered(question: str, named: Sequence[Span], numbers: Sequence[Quantity]) -> str:
-    """The question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
+    """Return the question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
     spans = [(span.start, span.end, f" {LETTERS[place]} ( {span.kind} ) ") for place, span in enumerate(named)]
     spans += [(one.start, one.end, f" number {place + 1} ( {one.text} ) ") for place, one in enumerate(numbers)]
     pieces, position = [], 0
@@ -73,12 +73,12 @@ BRACKETED = re.compile(r"\([^)]*\)")
 
 
 def without_names(masked: str) -> str:
-    """A masked question without what stands for its names."""
+    """Remove the placeholders of names from a masked question."""
     return re.sub(rf"[{FOCUS}{OTHER}][^{FOCUS}{OTHER}]*[{FOCUS}{OTHER}]", " ", masked)
 
 
 def shared_words(said: str, text: str) -> tuple[float, float]:
-    """The shares of a question's telling words that are in a plan's names, and only in its descriptions."""
+    """Return the shares of a question's content words that are in a plan's names, and only in its descriptions."""
     asked = set(terms(without_names(said)))
     if not asked:
         return 0.0, 0.0
@@ -88,7 +88,7 @@ def shared_words(said: str, text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Labels:
-    """The vectors of a vocabulary, computed once and kept in a folder."""
+    """Vectors of a vocabulary, computed once and cached in a folder."""
 
     vocabulary: Vocabulary
     encoders: Encoders
@@ -97,17 +97,17 @@ class Labels:
 
     @cached_property
     def hops(self) -> Floats:
-        """One row a hop."""
+        """One row per hop."""
         return self._moved(self.vocabulary.hop_texts)
 
     @cached_property
     def attributes(self) -> Floats:
-        """One row an attribute."""
+        """One row per attribute."""
         return self._moved(self.vocabulary.attribute_texts)
 
     @cached_property
     def types(self) -> Floats:
-        """One row a type."""
+        """One row per type."""
         return self._vectors(self.vocabulary.type_texts)
 
     def _moved(self, texts: Sequence[str]) -> Floats:
@@ -119,12 +119,12 @@ class Labels:
             return unit(self.encoders.meaning(texts))
         digest = hashlib.sha256("\n".join((self.encoders.version, *texts)).encode()).hexdigest()[:24]
         file = self.folder / f"labels-{digest}.npy"
-        with suppress(OSError, ValueError):  # a file that was cut is written again
+        with suppress(OSError, ValueError):  # a truncated file is written again
             stored: Floats = read_array(file.read_bytes())
             if stored.shape == (len(texts), DIMENSION):
                 return stored
         vectors = unit(self.encoders.meaning(texts))
-        with suppress(OSError):  # where nothing may be written, they are computed again the next time
+        with suppress(OSError):  # in a read-only folder they are computed each time
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=self.folder, suffix=".npy", delete=False) as partial:
                 np.save(partial, vectors)
@@ -133,9 +133,10 @@ class Labels:
 
 
 def length_scores(vocabulary: Vocabulary, heads: Mapping[str, Floats], kind: int) -> Floats:
-    """What is added for paths of one, two and three hops from a type.
+    """Return the score changes for paths of one, two and three hops from a type.
 
-    Where there are more paths than the training compared a right one with, each that it saw stood for several.
+    Training compared a right path with a sample of the paths. If a type has more paths, the scores are lowered
+    accordingly.
     """
     counts = vocabulary.path_counts[kind]
     seen = np.minimum(heads["seen_paths"], counts) if "seen_paths" in heads else counts
@@ -158,7 +159,7 @@ class Scorer:
         numbers: Sequence[Quantity],
         categories: tuple[tuple[int, str], ...] = (),
     ) -> Scores:
-        """`named` are the spans of names, `types` what they stand for, `categories` values that the question has."""
+        """Score a question. `named` are the spans of names, `types` their types, `categories` the values in it."""
         heads, count = self.encoders.heads, len(named)
         dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
         texts = [masked(question, named)]
@@ -219,7 +220,7 @@ class Scorer:
         return round_network(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]))
 
     def _said_types(self, text: str) -> Floats:
-        """What is added for types whose words stand in a question, names aside."""
+        """Return the score added to each type whose words occur in a question outside names."""
         said = set(terms(without_names(text)))
         return np.array([SAID if words <= said else 0.0 for words in self._type_terms], dtype=np.float32)
 
@@ -238,12 +239,12 @@ class Scorer:
 
 
 def _logged(raw: Floats) -> Floats:
-    """Log-probabilities."""
+    """Normalise to log-probabilities."""
     return round_network(raw - np.logaddexp.reduce(raw))
 
 
 def _shares(raw: Floats) -> Floats:
-    """Probabilities along the last axis."""
+    """Return probabilities along the last axis."""
     rounded = round_network(raw).astype(np.float64)
     exact = np.exp(rounded - rounded.max(axis=-1, keepdims=True))
     return np.asarray(exact / exact.sum(axis=-1, keepdims=True), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The part of a question that names its topic, masked, so that only what is asked about the topic is left to read."""
+"""Mask the topic of a question, so that only the words about the topic remain."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from clew.store.index.tokens import stop_words
 
 MASK = "[]"
 ENOUGH = 0.6
-"""How alike a span and a name must be for the span to stand for the name."""
+"""Minimum similarity of a span and a name to mask the span."""
 SURELY = 0.7
-"""The same where the name is marked beside the span: what is marked needs no second mention."""
+"""Minimum similarity if the name is also marked in the question. A marked name needs no second mention."""
 _WORD = re.compile(r"\w+")
 
 
 def mask_topic(question: str, names: Sequence[str]) -> str:
-    """The question with `[]` where its topic stands, and without the marks of other topics.
+    """Replace the topic of a question by `[]`, and remove the marks of other topics.
 
-    Marks at the very end may have been added to a question that names its topics in other words, such as
-    “where did Crabtree go to college [Michael Crabtree]”: then those words are masked.
+    Marks at the very end may have been added to a question that names its topics in other words, such as “where did
+    Crabtree go to college [Michael Crabtree]”. Then those words are masked.
     """
     marks = list(MARKED.finditer(question))
     if not marks:
@@ -41,7 +41,7 @@ def mask_topic(question: str, names: Sequence[str]) -> str:
 
 
 def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
-    """The question without marks, what stands for each name in its place; every further mention counts as well."""
+    """Replace every mention of each name by its replacement, and remove all marks."""
     for name, instead in names:
         question = mask_topic(question, [name]).replace(MASK, instead)
         question = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", instead, question, flags=re.IGNORECASE)
@@ -50,7 +50,7 @@ def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
 
 @cache
 def _leading_words(language: str = "en") -> frozenset[str]:
-    """A name after one of these is part of the question."""
+    """Return words that lead up to a name. A name after one of them is part of the question."""
     return frozenset(files("clew.answering.reading").joinpath(language, "before_names.txt").read_text("utf-8").split())
 
 
@@ -59,7 +59,7 @@ def _plain(text: str) -> str:
 
 
 def _added(question: str, marks: Sequence[re.Match[str]]) -> list[re.Match[str]]:
-    """The marks at the end that no word leads up to: “by [Ang Lee]” belongs to its question, “now [Peru]” does not."""
+    """Return the marks at the end that no word leads up to: not “by [Ang Lee]”, but “now [Peru]”."""
     added: list[re.Match[str]] = []
     end = len(question.rstrip())
     for mark in reversed(marks):
@@ -88,10 +88,13 @@ def _masked(question: str, names: Sequence[str], enough: float) -> str:
 
 
 def _likeness(span: Sequence[str], wanted: Sequence[str]) -> float:
-    """By letters in any order; a part of the name, or its short form, counts as well: “Ben Franklin”."""
+    """Return the similarity of a span to a name, 0..1, by letters in any order.
+
+    A part of the name, or its short form, also counts: “Ben Franklin”.
+    """
     telling = [[word for word in words if word not in stop_words()] for words in (span, wanted)]
     if telling[1] and not telling[0]:
-        return 0.0  # “the” stands for no film called “The Mask”
+        return 0.0  # “the” is not the film “The Mask”
     letters = fuzz.token_sort_ratio(" ".join(span), " ".join(wanted))
     if telling[1]:
         letters = min(letters, fuzz.token_sort_ratio(" ".join(telling[0]), " ".join(telling[1])) + 10)

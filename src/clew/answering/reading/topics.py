@@ -1,4 +1,4 @@
-"""Topic entities: the nodes a question starts from, marked as [Name], given beside it, or linked by name."""
+"""Topic entities: the start nodes of a question, marked as [Name], passed separately, or linked by name."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from clew.core.types import NodeSet
 from clew.store.index.protocol import Link, Names
 
 SURE = 0.9
-"""Links to a marked name that score less than this share of its best link stand for something else."""
+"""Minimum score of a link as a share of the best link's score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A name of the question and every node it may stand for."""
+    """A name in the question and all nodes it may refer to."""
 
     text: str
     nodes: NodeSet
     how: str
-    """"exact", "fuzzy" or "vector": how the name was found."""
+    """Kind of match: "exact", "fuzzy" or "vector"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Topics:
 
 
 def find_topics(question: str, names: Names, given: Sequence[str] = ()) -> Topics:
-    """The topics given beside the question, or else marked in it, or else all names that occur in it."""
+    """Return the given topics, or else the marked topics, or else all names that occur in the question."""
     plain = MARKED.sub(r"\1", question)
     marked = [*given] or MARKED.findall(question)
     if marked:
@@ -43,7 +43,7 @@ def find_topics(question: str, names: Names, given: Sequence[str] = ()) -> Topic
 
 
 def _topic(text: str, links: Sequence[Link]) -> Topic:
-    """All nodes whose link is as good as the best one: a name may belong to many."""
+    """Link a name to its best node, or to all nodes with equally good exact links."""
     best = max(links, key=lambda link: link.score)
     alike = [link.node for link in links if link.how == best.how and link.score >= best.score * SURE]
     return Topic(text, NodeSet.of(alike if best.how == "exact" else alike[:1]), best.how)

@@ -1,7 +1,7 @@
-"""The part of a huge schema that a question touches: what leaves the nodes it names, and what is called in its words.
+"""Select the part of a huge schema that is relevant to a question.
 
-The reader compares a question with every relation and type that it is given. Of a hundred thousand relations those are
-the ones of the nodes that the question names, of their neighbours, and those that share words with it.
+The reader compares a question with every relation and type it gets. From a hundred thousand relations, select the
+relations of the nodes in the question and of their neighbours, and relations that share words with it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from clew.store.graph.protocol import Explorable
 from clew.store.index.tokens import terms
 
 MOST_READ = 5_000
-"""Relations or types: the reader compares a question with each of them, and must have read each of them once."""
+"""Maximum number of relations or types to read as a whole. The reader encodes each of them once."""
 MOST_RELATIONS, MOST_TYPES = 40, 40
-"""Of a larger schema; each is read when a question touches it, which takes a few milliseconds."""
+"""Maximum number of relations and types selected from a larger schema. Encoding each takes some milliseconds."""
 MOST_NEIGHBOURS = 200
-"""Nodes next to those named whose relations are looked at."""
+"""Maximum number of neighbours of the named nodes whose relations are considered."""
 
 
 def is_huge(schema: Schema) -> bool:
-    """Whether a question is read over a part of a schema only."""
+    """Return whether the reader uses only a part of the schema for each question."""
     return max(len(schema.relations), len(schema.node_types)) > MOST_READ
 
 
 @dataclass(frozen=True)
 class TouchedSchemas:
-    """Finds the part of one schema that each question touches."""
+    """Selects the part of one schema that is relevant to each question."""
 
     kb: Explorable
 
     def of(self, question: str, named: Sequence[Named]) -> Schema:
-        """Types and relations as the schema has them, in its order."""
+        """Return a schema with the relevant types, in the order of the full schema, and the relevant relations."""
         schema = self.kb.schema
         nodes = [sense.nodes for one in named for sense in one.senses[:1]]
         said = set(terms(question))
@@ -55,7 +55,11 @@ class TouchedSchemas:
         return Schema(types, tuple(relations), told, schema.edge_attributes)
 
     def _near(self, named: Sequence[NodeSet], said: set[str]) -> Iterable[Relation]:
-        """Relations of the named nodes that share a word, then all of these, then others by words and of neighbours."""
+        """Yield relations in order of relevance, with repetitions.
+
+        First relations of the named nodes that share a word with the question, then more of their relations, then other
+        relations by words and relations of neighbours.
+        """
         own = [row for nodes in named for row in self._leaving(nodes)]
         yield from (row for row in own if said & set(terms(words_of(row.label))))
         yield from own[: MOST_RELATIONS // 2]
@@ -79,7 +83,7 @@ class TouchedSchemas:
 
 
 class _Words:
-    """Names that can be searched by the beginnings of their words, without an index."""
+    """Names that can be searched by parts of words, without an index."""
 
     def __init__(self, names: Sequence[str]) -> None:
         texts = [name.lower() for name in names]
@@ -87,7 +91,7 @@ class _Words:
         self.starts = list(accumulate((len(text) + 1 for text in texts), initial=0))[:-1]
 
     def saying(self, stems: Iterable[str], most: int) -> list[int]:
-        """Places of the names that have most of the stems, at most so many; a stem of many names says nothing."""
+        """Return the indexes of up to `most` names that contain the most stems. Ignore stems of many names."""
         counts: Counter[int] = Counter()
         for stem in stems:
             found = {bisect_right(self.starts, hit.start()) - 1 for hit in re.finditer(re.escape(stem), self.whole)}

@@ -1,4 +1,4 @@
-"""From the plan that a question means to the query that is carried out."""
+"""Translate a plan to a query."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ASKS: Mapping[str, Asks] = {
 
 @dataclass(frozen=True)
 class Translator:
-    """Writes plans as queries. `named`, `senses` and `numbers` are what the plans speak of by position."""
+    """Writes plans as queries. Plans refer to `named`, `senses` and `numbers` by index."""
 
     vocabulary: Vocabulary
     named: Sequence[Named]
@@ -61,7 +61,7 @@ class Translator:
     numbers: Sequence[Quantity]
 
     def interpretation(self, plan: Plan) -> Interpretation:
-        """Return the query that a plan stands for, and what it asks about the nodes."""
+        """Return the query for a plan, and the kind of answer it asks for."""
         if plan.either and len(plan.branches) > 1:
             choices = [self._pattern(replace(plan, branches=(one,))) for one in plan.branches]
             pattern = Pattern((), (), (Either(tuple(map(Exists, choices))),))
@@ -79,7 +79,7 @@ class Translator:
         return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
 
     def constant(self, mention: int) -> Name:
-        """A mention as it is looked up: in its own words, or by the name that those were taken for."""
+        """Return a mention as a name to look up: verbatim, or the name it was matched to."""
         link, sense = self.senses[mention].links[0], self.senses[mention]
         return Name(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
 
@@ -166,7 +166,7 @@ def _literal(value: Any) -> Value:
 
 @dataclass
 class _Building:
-    """A pattern while it is put together. Ways that end in the same hops share the variables between them."""
+    """A pattern under construction. Paths that end in the same hops share variables."""
 
     translator: Translator
     variables: list[Variable] = field(default_factory=list)
@@ -201,6 +201,6 @@ class _Building:
         self.edges += [edge for edge in edges if edge not in self.edges]
 
     def variable_of(self, owner: str, target: str | None) -> str:
-        """Return the answer if it is of the type that has an attribute, or else what lies on the way and is."""
+        """Return the answer's variable if its type has the attribute, or else a variable on a path whose type does."""
         fitting = [one.name for one in self.variables if one.type == owner]
         return TARGET if target == owner or not fitting else fitting[0]

@@ -1,10 +1,10 @@
 """Names in a question that the base does not have.
 
-1  Each word gets the probability that it belongs to a name: a linear layer over the state that the choosing encoder
-   has of it beside the best plan, names that were linked replaced by letters. It was fitted over many schemas
+1  Each word gets the probability that it belongs to a name. A linear layer computes it from the state of the choosing
+   encoder for the best plan, with letters for linked names. It was fitted over many schemas
    (`benchmarks/fit_names.py`).
-2  Neighbouring words of names form one span. A link by spelling that is likely enough makes it a mention.
-3  All other spans are unknown, each with the names of like spelling.
+2  Adjacent words of names form one span. A likely link by spelling turns the span into a mention.
+3  All other spans are unknown names, each with names of similar spelling.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from clew.answering.reading.mentions import Named
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
 NAME = {True: 0.5, False: 0.3}
-"""Minimum probability that a word belongs to a name: if the reading is certain enough to be put forward, and if not."""
+"""Minimum probability that a word belongs to a name: for readings above CERTAIN, and for other readings."""
 CERTAIN = 0.2
-"""Minimum certainty of a reading that is put forward."""
+"""Minimum certainty of a reading to present."""
 OFFSET, BY_CERTAINTY, ROUNDING = 0.25, 0.6, 0.005
-"""How much less likely a word is a name if a reading leaves it out, in log odds: always, and by its certainty."""
+"""Reduction of a word's log odds of being a name: a constant, a factor for the reading's certainty, and smoothing."""
 BESIDE = 0.2
-"""Minimum probability for a word beside such a word."""
+"""Minimum probability for a word next to a word of a name."""
 SPELLED_ALIKE = 0.05
-"""Minimum probability for a word that is spelled just as a name of the base."""
+"""Minimum probability for a word that is spelled exactly like a name of the base."""
 REPLACED = re.compile(r"\b[A-H] \( [^)]*\)|\bnumber \d+ \( [^)]*\)")
-"""Letters and numbers that stand for names and quantities in a question as it is read."""
+"""Placeholders for names and quantities in a question as the encoder reads it."""
 JOINING = frozenset({"and", "or", "nor"})
-"""Little words between two names."""
+"""Words that join two names."""
 MISSPELLED = 85
 """Minimum similarity of a word to a word of the schema, 0..100."""
 BEYOND = 2
-"""Words before and after a span that may belong to the name."""
+"""Number of words before and after a span that may belong to the name."""
 PIECES = 4
-"""Maximum number of further word pieces that count: a word of many pieces is rare."""
+"""Maximum number of further word pieces that count. A word of many pieces is rare."""
 
 
 @dataclass(frozen=True)
 class SchemaTerms:
-    """The words of a schema, which paraphrases in a question are near to."""
+    """Words of a schema. Paraphrases in a question are similar to them."""
 
     words: frozenset[str]
     encoders: Encoders
@@ -59,7 +59,7 @@ class SchemaTerms:
         return frozenset(map(stem, self.words))
 
     def similarity(self, ids: Sequence[int]) -> float:
-        """How near a word, given by its pieces, is to the nearest of the schema."""
+        """Return the similarity of a word, as word pieces, to the most similar word of the schema."""
         vector = self.encoders.pieces_vector(ids)
         return float((self._vectors @ vector).max() / np.linalg.norm(vector))
 
@@ -70,14 +70,14 @@ class SchemaTerms:
 
 @dataclass(frozen=True)
 class NameWords:
-    """Recognises the words of names; `weights` are those of the encoder's state, then of the features below."""
+    """Recognises the words of names. `weights` are for the encoder's state, then for the features of `word_rows`."""
 
     weights: Floats
     bias: float
 
     @classmethod
     def open(cls, folder: Path) -> NameWords | None:
-        """As fitted for the encoders in a folder, or None if they come without."""
+        """Read the weights fitted for the encoders in a folder, or return None if the file is missing."""
         file = folder / "names.json"
         if not file.is_file():
             return None
@@ -93,7 +93,7 @@ class NameWords:
         schema: SchemaTerms,
         certainty: float,
     ) -> list[Word]:
-        """The words outside of `spans`, which the letters and numbers of the question as it was read stand for."""
+        """Return the words outside `spans`. In `read`, placeholders replace these spans."""
         tokens, rows = word_rows(question, spans, read, plan, schema)
         against = OFFSET + BY_CERTAINTY * np.log((certainty + ROUNDING) / (1 - certainty + ROUNDING))
         likely = 1 / (1 + np.exp(against - rows @ self.weights - self.bias)) if tokens else []
@@ -103,7 +103,7 @@ class NameWords:
 def word_rows(
     question: str, spans: Sequence[tuple[int, int]], read: ReadQuestion, plan: str, schema: SchemaTerms
 ) -> tuple[list[Token], Floats]:
-    """The words of a question outside of some spans, and a row of features for each."""
+    """Return the words of a question outside some spans, and a row of features for each word."""
     own = [one for one in tokenise(question) if not any(start <= one.start < end for start, end in spans)]
     replaced = [match.span() for match in REPLACED.finditer(read.text)]
     same = [one for one in tokenise(read.text) if not any(start <= one.start < end for start, end in replaced)]
@@ -124,7 +124,7 @@ def word_rows(
 
 
 def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[tuple[int, int]]:
-    """Runs of words that are a name: with less likely words beside them, and little words between two of them."""
+    """Return runs of words that form a name, including adjacent less likely words and stop words between them."""
     question = known.question
     runs: list[list[Word]] = []
     for word in known.words:
@@ -145,9 +145,10 @@ def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[t
 def windows(
     question: str, start: int, end: int, named: Sequence[Named], words: Sequence[Word]
 ) -> list[tuple[int, int]]:
-    """Spans that may be the whole name: around the likeliest word of a span, with up to two more words, short first.
+    """Return spans that may be the whole name, shortest first.
 
-    A mention beside the span belongs to it as a whole.
+    Each contains the likeliest word of the span and may extend the span by up to BEYOND words. A span that overlaps a
+    mention includes the whole mention.
     """
     tokens = tokenise(question)
     core = max((word for word in words if start <= word.start < end), key=lambda word: word.likely, default=None)
@@ -171,7 +172,7 @@ def _with_mentions(start: int, end: int, named: Sequence[Named]) -> tuple[int, i
 
 
 def are_like(text: str, schema_words: Collection[str]) -> bool:
-    """Whether all words of a text are of the schema or little words, perhaps misspelled."""
+    """Return whether all words of a text are schema words or stop words. Accept misspellings."""
     known = [*schema_words, *stop_words()]
     found = (process.extractOne(one.text, known, scorer=fuzz.ratio, score_cutoff=MISSPELLED) for one in tokenise(text))
     return all(one is not None for one in found)

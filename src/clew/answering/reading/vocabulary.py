@@ -1,7 +1,7 @@
-"""A schema in words: what an encoder reads of types, hops along relations, and attributes.
+"""A schema in words: the texts of types, hops along relations, and attributes for an encoder.
 
 Names of a schema come in every style: has_phenotype, doctoralAdvisor, film.film.directed_by, WORKS_AT, wdt:P84. They
-are split into words; descriptions, where there are any, say what a name does not.
+are split into words. Descriptions are added if there are any.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from clew.core.schema import Schema, words_of
 from clew.store.index.tokens import stop_words, tokenise
 
 LONGEST_DESCRIPTION = 16
-"""Words of a description that are read."""
+"""Maximum number of words of a description to read."""
 
 
 SHORTEST = 3
-"""Letters of a word that says something."""
+"""Minimum length of a content word, in letters."""
 
 
 def described(label: str, description: str) -> str:
-    """A name with the beginning of its description in brackets."""
+    """Return a name with the start of its description in brackets."""
     return f"{label} ({' '.join(description.split()[:LONGEST_DESCRIPTION])})" if description else label
 
 
@@ -51,7 +51,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Everything that a query over a schema can be made of, each with its text for the encoder."""
+    """The parts of queries over a schema, each with its text for the encoder."""
 
     schema: Schema
     categories: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class Vocabulary:
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
-        """Every relation from either side; one between nodes of the same type twice."""
+        """Every relation in both directions, even between nodes of the same type."""
         return tuple(
             hop
             for row in self.schema.relations
@@ -68,7 +68,7 @@ class Vocabulary:
 
     @cached_property
     def hop_texts(self) -> tuple[str, ...]:
-        """Each hop as it is walked: `gene → associated with → disease : description`."""
+        """Text of each hop: `gene → associated with → disease : description`."""
         texts = []
         for row in self.schema.relations:
             label = words_of(row.display or row.name)
@@ -82,7 +82,7 @@ class Vocabulary:
 
     @cached_property
     def path_counts(self) -> NDArray[np.float64]:
-        """How many paths of one, two and three hops leave each type: a row a type."""
+        """Number of paths of one, two and three hops from each type, one row per type."""
         code = self.schema.type_code
         starts, ends = ([code[getattr(hop, side)] for hop in self.hops] for side in ("start", "end"))
         counts = np.zeros((4, len(code)))
@@ -108,12 +108,12 @@ class Vocabulary:
 
     @cached_property
     def type_texts(self) -> tuple[str, ...]:
-        """Each node type."""
+        """Text of each node type."""
         return tuple(map(self.type_text, self.schema.type_names))
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The words of all names, little ones aside, each once."""
+        """Distinct words of all names, without stop words."""
         texts = [self.type_words(name) for name in self.schema.type_names]
         texts += [words_of(f"{row.display or row.name} {row.inverse}") for row in self.schema.relations]
         texts += [words_of(one.name) for one in self.attributes]
@@ -121,10 +121,10 @@ class Vocabulary:
         return tuple(one for one in found if one.isalpha() and len(one) >= SHORTEST and one not in stop_words())
 
     def type_text(self, name: str) -> str:
-        """A node type with its description."""
+        """Return a node type with its description."""
         node_type = self.schema.node_type(name)
         return described(words_of(singular(node_type.display or name)), node_type.description)
 
     def type_words(self, name: str) -> str:
-        """A node type as it stands in a question for one of its nodes."""
+        """Return the words for a node type, as a placeholder for its nodes in a question."""
         return words_of(singular(self.schema.node_type(name).display or name))

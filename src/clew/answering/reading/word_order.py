@@ -1,9 +1,10 @@
-"""Words of a question that were put into English one by one, nearer to the order of English.
+"""Reorder a question that was translated word by word, closer to English.
 
-1. In Hindi, what follows a noun comes before it ("A of member" is "member of A"), and what is asked for comes first.
-   Japanese has that order too, but questions in it are not read better so: its particles say several things each.
-2. A question that has no word to ask by is one for yes or no.
-3. What is the same is the same "as" a name, however a language says that.
+1. In Hindi, words that follow a noun in English come before it ("A of member" is "member of A"). Move them, and move
+   question phrases to the front. Japanese also has that order, but reordering did not improve its questions: its
+   particles have several meanings each.
+2. A question without a question word is a yes/no question.
+3. Write "same as" before a name, regardless of the wording in the language.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from collections.abc import Sequence
 
 VERB_LAST = frozenset(("hi",))
 KEPT = re.compile(r"([§•][^§•]*[§•]|\b[A-Z] \( [^)]*\)|number \d+ \( [^)]*\))")
-"""What stands for names and numbers."""
+"""Placeholders for names and numbers."""
 ASKING = frozenset(("how", "what", "when", "where", "which", "who", "whom", "whose", "why"))
 YES_OR_NO = "did"
 AFTER_NOUNS = frozenset(("after", "at", "before", "behind", "by", "for", "from", "in", "of", "on", "to", "with"))
-AFTER_NOUNS |= {YES_OR_NO}  # Hindi marks with it who did something
+AFTER_NOUNS |= {YES_OR_NO}  # Hindi marks the subject with it
 BEFORE_NOUNS = frozenset(("how many", "same", "which", "whose"))
 AS = frozenset(("how", "like", "of", "than", "that", "which"))
 SAME, NEAR = "same", 3
-"""How many words may stand between "same" and what it is the same as."""
+"""Maximum number of words between "same" and the name it is compared with."""
 
 
 def in_english_order(words: Sequence[str], language: str, *, is_question: bool) -> list[str]:
-    """The words as English would rather have them."""
+    """Return the words in an order closer to English."""
     said = _noun_last(words) if language in VERB_LAST else list(words)
     if is_question and not _asks(said) and said[:1] != [YES_OR_NO]:
         said.insert(0, YES_OR_NO)
@@ -43,7 +44,7 @@ def _noun_last(words: Sequence[str]) -> list[str]:
         word = rest.pop(0)
         if phrases and word in AFTER_NOUNS:
             if rest and rest[0] in AFTER_NOUNS:
-                continue  # two that are one: "of after" is "after"
+                continue  # two words that form one: "of after" is "after"
             if word == "of" and rest:
                 phrases[-1] = [rest.pop(0), word, *phrases[-1]]
             else:

@@ -1,6 +1,6 @@
-"""The best passages read closely by a trained network: ranked anew, the telling sentences marked, certainty said.
+"""Read the best passages closely with a trained network: rerank them, mark the best sentences, compute the certainty.
 
-Where the network has not read a passage, the sentence that shares most words with the question is its most telling one.
+For a passage that the network has not read, the best sentence is the sentence that shares most words with the question.
 The constants were fitted on passages of folders that the network of each fold had not seen (docs/documents.md).
 """
 
@@ -20,27 +20,28 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.tokens import terms
 
 PRIOR = 8.0
-"""What the passage that fits best gains over one that does not fit, in log-odds; flat between 6 and 16."""
+"""Weight of the search score, in log-odds of the best match over no match. Results are flat from 6 to 16."""
 TELLING = 0.5
-"""A sentence beside the best one is marked with it where it is at least so telling."""
+"""Minimum score of a sentence next to the best sentence to be marked with it, as a share of the best score."""
 MOST_MARKED = 3
-"""Sentences that are marked together."""
+"""Maximum number of sentences to mark together."""
 BEST, SECOND, TOLD, OFFSET = 0.342, -0.208, 1.729, -1.27
-"""Log-odds that the first passage says it: by its relevance, by the second's, by how telling its words are."""
+"""Weights for the log-odds that the first passage answers: its relevance, the second's relevance, its best words."""
 TOLD_BY = 20
-"""Words that tell how telling a passage is."""
+"""Number of best words that count for the certainty."""
 FOUND = 0.2
-"""What is less certain is not put forward; below are 5 % of the answerable questions of the left-out folders, 9 % of
-those that they do not answer, and 48 % of those asked of another folder."""
+"""Minimum certainty of a passage to be presented as the answer. Below it are 5 % of the answerable questions of the
+held-out folders, 9 % of the questions that these folders do not answer, and 48 % of the questions about another folder.
+"""
 SURE = 0.6
-"""From here on the first passage is the answer; below, the first three may be."""
+"""Minimum certainty to take the first passage as the answer. Below it, any of the first three may be the answer."""
 LONGEST_QUOTE = 400
-"""Characters of a sentence that is quoted."""
+"""Maximum length of a quoted sentence, in characters."""
 
 
 @dataclass(frozen=True, eq=False)
 class CloseReading:
-    """Passages in their new order, what the network saw in those it read, and how sure the first is."""
+    """Reranked passages, network outputs for the passages it read, and the certainty of the first."""
 
     ranking: Ranking
     seen: dict[int, Seen]
@@ -48,16 +49,16 @@ class CloseReading:
 
     @property
     def found(self) -> bool:
-        """Whether the first passage is put forward as saying it."""
+        """Whether the first passage is presented as the answer."""
         return self.certainty >= FOUND
 
     @property
     def is_sure(self) -> bool:
-        """Whether the first passage is likely the one."""
+        """Whether the first passage is likely the answer."""
         return self.certainty >= SURE
 
     def mark(self, node: Node) -> tuple[int, int] | None:
-        """The characters of a passage that say it; None where it was not read closely."""
+        """Return the span of a passage that answers the question, or None if the network did not read the passage."""
         seen = self.seen.get(node.id)
         return None if seen is None else telling_sentences(node, seen)
 
@@ -65,10 +66,10 @@ class CloseReading:
 def read_closely(
     kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, read: Sequence[int]
 ) -> CloseReading:
-    """Read some passages beside the question, and put all in a new order.
+    """Read some passages together with the question, and rerank all passages.
 
-    The scores of the ranking say how well each fits by itself. A passage that is not read is taken to be as relevant
-    as the least of those that are: being read alone puts no passage before one that fits better.
+    The scores of the ranking rate each passage on its own. A passage that is not read gets the lowest relevance of the
+    passages read. So reading a passage does not move it before a passage with a better score.
     """
     nodes = {node: kb.node(node) for node in read}
     if not nodes:
@@ -86,7 +87,7 @@ def read_closely(
 
 
 def certainty_of(best: Sequence[Seen]) -> float:
-    """How likely the first passage says what is asked, by what the network saw in the first two."""
+    """Return the probability that the first passage answers, from the network outputs for the first two."""
     first, second = best[0], best[-1]
     told = np.sort(_probability(first.telling))[-TOLD_BY:]
     odds = OFFSET + BEST * first.relevance + SECOND * second.relevance + TOLD * float(told.mean() if len(told) else 0)
@@ -94,7 +95,7 @@ def certainty_of(best: Sequence[Seen]) -> float:
 
 
 def telling_sentences(node: Node, seen: Seen) -> tuple[int, int]:
-    """The most telling sentence and its neighbours that are nearly as telling; of a table, its line."""
+    """Return the best sentence with neighbours that score nearly as high. For a table, return its line."""
     spans = (table_lines if is_table(node) else sentence_spans)(node.text)
     if not spans:
         return (0, len(node.text))
@@ -115,7 +116,7 @@ def telling_sentences(node: Node, seen: Seen) -> tuple[int, int]:
 
 
 def told(node: Node, mark: tuple[int, int]) -> str:
-    """The marked words in one line each; the line of a table under its header."""
+    """Return the marked text on one line. For a table, return the marked line below its header."""
     text = node.text[slice(*mark)]
     if not is_table(node):
         return " ".join(text.split())
@@ -124,7 +125,7 @@ def told(node: Node, mark: tuple[int, int]) -> str:
 
 
 def fitting_row(node: Node, question: str) -> tuple[int, int] | None:
-    """The row of a table that shares most words with a question; None where none shares any."""
+    """Return the row of a table that shares most words with a question, or None if no row shares any."""
     asked = set(terms(question))
     rows = [span for span in table_lines(node.text) if node.text[span[0]] == "|"][1:]
     shared = [len(asked & set(terms(node.text[start:end]))) for start, end in rows]
@@ -132,7 +133,7 @@ def fitting_row(node: Node, question: str) -> tuple[int, int] | None:
 
 
 def most_telling(node: Node, question: str, answer: str | None = None) -> Passage:
-    """The sentence that writes the answer, or else shares most with the question."""
+    """Return the sentence that contains the answer, or else shares most words with the question."""
     asked = set(terms(question))
     spans = sentence_spans(node.text) or [(0, len(node.text))]
     if is_table(node):
@@ -151,7 +152,7 @@ def most_telling(node: Node, question: str, answer: str | None = None) -> Passag
 
 
 def writes(text: str, claim: str | None) -> bool:
-    """Whether a text holds all the words of a claim, side by side."""
+    """Return whether a text contains all the words of a claim in sequence."""
     if not claim:
         return False
     wanted = _words(claim)
@@ -167,12 +168,12 @@ def _probability(odds: np.ndarray) -> np.ndarray:
 
 
 def is_table(node: Node) -> bool:
-    """Whether a node is a table or some rows of one."""
+    """Return whether a node is a table or some rows of a table."""
     return node.type == "table" or "\n|" in node.text
 
 
 def table_lines(text: str) -> list[tuple[int, int]]:
-    """The spans of the lines of a table, without the rule below its header."""
+    """Return the spans of the lines of a table, without the rule below its header."""
     spans, start = [], 0
     for line in text.split("\n"):
         if line.strip() and not set(line) <= set("|-: "):

@@ -1,7 +1,7 @@
-"""Finds what a question names: its documents by name or description, and the parts of them by number, order, heading.
+"""Locate documents of a question by name or description, and parts of documents by number, order or heading.
 
-A document is described by words of its title, of its file name or of its text. A part that several documents have is
-taken where the document and the rest of the question fit best.
+The question may describe a document by words of its title, of its file name or of its text. If several documents have
+such a part, the document and the remaining question decide.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from clew.store.index.tokens import terms
 
 T = TypeVar("T")
 NAMED = 0.8
-"""From this score on a description is taken to name a document; its best word is then in the title or all over it."""
+"""Minimum score of a description that names a document. Its best word is in the title or all over the document."""
 MOST_MAPPED = 40
-"""Documents that are searched for a part where the question names none: those that fit it best."""
+"""Maximum number of documents to search for a part if the question names no document. The best matches are searched."""
 
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """How well each document fits what the question calls its documents; `named` are those it means, best first."""
+    """Scores of all documents for the question's description, and the documents it names, best first."""
 
     scores: dict[int, float]
     named: tuple[int, ...]
     is_certain: bool = False
-    """Whether a file, a title or a description with words of the document's name is written in the question."""
+    """Whether the question contains a file name, a title, or a description with words of the document's name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Located:
-    """A part with the reference it was found for, and how well it fits the rest of the question and its document."""
+    """A part, its reference, and its score for the remaining question and its document."""
 
     part: Part
     reference: Reference
@@ -70,14 +70,14 @@ class Located:
 
 @dataclass(frozen=True, eq=False)
 class Library:
-    """The documents of a base, and how well each fits what a question calls its documents."""
+    """The documents of a base, and their scores for a question's description."""
 
     kb: StoredKnowledgeBase
     search: PassageSearch
 
     @cached_property
     def outline(self) -> BaseOutline:
-        """Where everything is."""
+        """The structure of all documents."""
         return BaseOutline(self.kb)
 
     @cached_property
@@ -92,7 +92,7 @@ class Library:
 
     @cached_property
     def document_places(self) -> NDArray[np.int32]:
-        """For each node the position of its document; -1 for what belongs to none."""
+        """Index of each node's document, or -1 for nodes outside documents."""
         places = np.full(len(self.kb), -1, dtype=np.int32)
         for place, document in enumerate(self.outline.documents):
             places[self.outline.map(document).readable] = place
@@ -104,7 +104,7 @@ class Library:
         return np.maximum(counted[1:].astype(np.float64), 1.0)
 
     def documents(self, question: str) -> Documents:
-        """The documents that a question names or describes, by title, file name, and words of their text."""
+        """Return the documents that a question names or describes, by title, file name, and words of their text."""
         files = {match.group().casefold() for match in FILE.finditer(question)}
         keys = {ref.id: ref.key.casefold() for ref in self.kb.refs(self.outline.documents)}
         exact = tuple(node for node, key in keys.items() if any(key.endswith(file) for file in files))
@@ -136,7 +136,7 @@ class Library:
         return Documents(scores, named, certain)
 
     def _shares(self, term: str) -> NDArray[np.float64]:
-        """How a term's occurrences divide among the documents, each weighed by its length."""
+        """Return the share of a term's occurrences in each document, relative to the document's length."""
         having = self.search.lexical.having(term).array
         places = self.document_places[having]
         counted = np.bincount(places[places >= 0], minlength=len(self.outline.documents)) / self._sizes
@@ -145,23 +145,23 @@ class Library:
 
 
 class Locator:
-    """One question: the documents it means, and the parts that it names."""
+    """The documents and parts that one question names."""
 
     def __init__(self, library: Library, question: str, found: Sequence[Reference]) -> None:
         self.library, self.kb, self.question, self.found = library, library.kb, question, found
         self.documents = library.documents(question)
         self.missing: list[Reference] = []
-        """What is named by number and is not there, once `locate` has looked for it."""
+        """References by number that `locate` did not find."""
         spans = document_phrases(question) if self.documents.named else []
         self.rest = without_references(question, found, spans)
 
     @cached_property
     def asked(self) -> AskedPassages:
-        """The passages as the rest of the question sees them."""
+        """Passages scored for the remaining question."""
         return self.library.search.about(self.rest or self.question)
 
     def maps(self, *, every: bool = False) -> list[DocumentMap]:
-        """The documents to look in: those named, or else those that fit the question best."""
+        """Return the documents to search: the named documents, or else the best matches."""
         chosen: Iterable[int] = self.documents.named
         if every or not self.documents.named:
             documents = self.library.outline.documents
@@ -173,12 +173,15 @@ class Locator:
         return [self.library.outline.map(document) for document in chosen]
 
     def locate(self) -> list[Located]:
-        """The parts that are named, best first; a table or an item inside a page or section where both are named."""
+        """Return the named parts, best first.
+
+        If the question names a page or section and a table or an item, look for the table or item inside it.
+        """
         found = [ref for ref in self.found if not self._is_a_compound(ref)]
         located: list[Located] = []
         if any(one.ordinal for one in found) and not any(one.kind in ("page", "section") for one in found):
             located += self._written_headings()  # the third of the rules of thumb
-        for kinds in (("page", "section"), ("table", "figure"), ("item",)):  # each may stand inside those before
+        for kinds in (("page", "section"), ("table", "figure"), ("item",)):  # inside the kinds before
             scopes = list(located)
             for reference in (one for one in found if one.kind in kinds):
                 parts = [part for scope in scopes for part in self.find_inside(reference, scope.part)]
@@ -190,7 +193,7 @@ class Locator:
                 located += valued
         certain = [one for one in located if one.reference.is_certain]
         if not certain and self.missing:
-            if self.missing[0].kind != "item":  # items are numbered in too many ways to be sure
+            if self.missing[0].kind != "item":  # item numbers vary too much
                 trace.fallback("structure", self.said_missing(), "ordinary search")
             return []
         if not certain and not self._trusts(located):
@@ -198,7 +201,7 @@ class Locator:
         return sorted(located, key=lambda one: -one.fit)
 
     def _written_headings(self) -> list[Located]:
-        """Sections of a named document whose heading the question writes."""
+        """Return sections of a named document whose heading occurs in the question."""
         written = f" {' '.join(terms(self.question))} "
         found = []
         for own in self.maps() if self.documents.named and self.documents.is_certain else ():
@@ -213,11 +216,11 @@ class Locator:
         return self._valued(Reference("section", "heading"), found[:3])
 
     def _trusts(self, located: Sequence[Located]) -> bool:
-        """Whether parts found by words alone are what is meant: sections of a named document, and few of them."""
+        """Return whether to accept parts found only by words: at most three sections of a named document."""
         return 0 < len(located) <= 3 and bool(self.documents.named) and located[0].reference.kind == "section"
 
     def find_anywhere(self, reference: Reference) -> list[Part]:
-        """What a reference may mean in the documents that are named; in all of them where a number tells enough."""
+        """Return matching parts in the named documents. Search all documents if the number is specific enough."""
         one = len(self.library.outline.documents) == 1 or (self.documents.named and self.documents.is_certain)
         if reference.label is None and reference.kind != "section" and (not one or reference.about):
             return []
@@ -229,7 +232,7 @@ class Locator:
         return found
 
     def _is_a_compound(self, reference: Reference) -> bool:
-        """Whether the documents write the reference with the next word as a phrase: “section 8 companies”."""
+        """Return whether the documents contain the reference and the next word as a phrase: “section 8 companies”."""
         if reference.label is None or not terms(reference.following):
             return False
         phrase = f"{reference.word} {reference.label} {reference.following}".casefold()
@@ -240,7 +243,7 @@ class Locator:
         return any(phrase in self.kb.text(node).casefold() for node in list(having or ())[:50])
 
     def _valued(self, reference: Reference, parts: Sequence[Part]) -> list[Located]:
-        """The parts that fit best, by document and by what they hold; far worse ones are left out."""
+        """Return the parts with the best scores by document and content, without much worse parts."""
         most = max(self.documents.scores.values(), default=0.0) or 1.0
         valued = []
         for part in parts:
@@ -255,7 +258,7 @@ class Locator:
         return valued[:3]
 
     def fits(self, nodes: IntArray) -> NDArray[np.float64]:
-        """How well nodes fit the rest of the question; those without words of it are not embedded for it."""
+        """Return the scores of nodes for the remaining question. Do not embed nodes without words of it."""
         if not terms(self.rest):
             return np.zeros(len(nodes))
         if self.asked.has_all_vectors or len(nodes) <= LAZY_POOL:
@@ -266,7 +269,7 @@ class Locator:
         return fits
 
     def find(self, reference: Reference, own: DocumentMap) -> list[Part]:
-        """What a reference may mean in a document."""
+        """Return the parts of a document that match a reference."""
         if reference.kind == "page":
             return _pages(reference, own)
         if reference.kind == "section":
@@ -286,7 +289,7 @@ class Locator:
         if reference.ordinal is not None and not reference.about:
             top = top_level(own.headings)
             return nth(top, reference.ordinal)
-        if reference.about == reference.word:  # the appendix, whatever its title
+        if reference.about == reference.word:  # the appendix, regardless of its title
             return [one for one in own.headings if one.word == reference.word or one.label == "A"][:1]
         names = self.library.outline.names[own.node]
         described = set(terms(reference.about or ""))
@@ -295,12 +298,12 @@ class Locator:
             return []
         scored = [(len(wants & set(terms(h.title))) / len(wants), -len(terms(h.title)), h) for h in own.headings]
         full = [(share, extra, heading) for share, extra, heading in scored if share == 1.0]
-        if reference.word == "heading":  # “under load” is seldom one
+        if reference.word == "heading":  # “under load” is seldom a heading
             full = [one for one in full if -one[1] * 0.6 <= len(wants)]
         return [heading for _, _, heading in sorted(full, key=lambda one: (-one[0], -one[1]))[:2]]
 
     def _things(self, reference: Reference, own: DocumentMap) -> list[Part]:
-        """Tables, figures and items by their number, as caption or at the beginning of a line."""
+        """Return tables, figures and items by their number, in a caption or at the start of a line."""
         found: list[Part] = []
         if reference.kind == "table":
             found += [self._table(own, node) for node in self._tables(reference, own)]
@@ -342,7 +345,7 @@ class Locator:
         return Part("table", content.name, own.node, start, end, page, (*near, *rows), (node, *rows), node)
 
     def find_inside(self, reference: Reference, scope: Part) -> list[Part]:
-        """A table, figure or item within a page or section."""
+        """Return tables, figures or items within a page or section."""
         own = self.library.outline.map(scope.document)
         inside = set(scope.nodes)
         if reference.kind == "item" and reference.ordinal is not None:
@@ -354,12 +357,12 @@ class Locator:
 
     @property
     def lacks_it(self) -> bool:
-        """Whether a document that is surely meant has no part of the number that is named."""
+        """Whether a document that the question certainly means has no part with the given number."""
         sure = bool(self.documents.named) and self.documents.is_certain
         return sure and bool(self.missing) and self.missing[0].kind != "item"
 
     def said_missing(self) -> str:
-        """What is not there, and what there is instead."""
+        """Return a message about the missing part, and the parts that exist instead."""
         reference = self.missing[0]
         where = [own.file for own in self.maps()] if self.documents.named else []
         said = f"there is no {reference.in_words()}" + (f" in {', '.join(where)}" if where else "")
@@ -368,7 +371,7 @@ class Locator:
         return said
 
     def _inventory(self, reference: Reference, own: DocumentMap) -> str:
-        """What there is of a kind in a document."""
+        """Describe the parts of this kind in a document."""
         if reference.kind == "page":
             return f"{len(own.page_nodes)} pages" if own.page_nodes else "no pages"
         if reference.kind == "section":
@@ -384,7 +387,7 @@ class Locator:
 
 
 def nth(things: Sequence[T], ordinal: int) -> list[T]:
-    """The n-th of some things, -1 the last; none where there are fewer."""
+    """Return the n-th item in a list, -1 for the last. Empty if there are fewer items."""
     place = ordinal - 1 if ordinal > 0 else len(things) + ordinal
     return [things[place]] if 0 <= place < len(things) else []
 
@@ -399,7 +402,7 @@ def _pages(reference: Reference, own: DocumentMap) -> list[Part]:
 
 
 def top_level(headings: Sequence[Heading]) -> list[Heading]:
-    """The headings that divide a document: those of depth one, or of the highest level that has several."""
+    """Return the main headings: headings with top-level numbers, or of the highest level with several."""
     numbered = [heading for heading in headings if heading.label and "." not in heading.label]
     if len(numbered) > 1:
         return numbered
@@ -411,7 +414,7 @@ def top_level(headings: Sequence[Heading]) -> list[Heading]:
 
 
 def figures(own: DocumentMap) -> list[Part]:
-    """The figures of a document, each where its caption stands."""
+    """Return the figures of a document at the positions of their captions."""
     found: dict[str, Part] = {}
     for label, spots in own.spots.items():
         for word, node, start, mark in spots:
@@ -421,10 +424,10 @@ def figures(own: DocumentMap) -> list[Part]:
 
 
 def _ordered_items(reference: Reference, own: DocumentMap, nodes: Sequence[int]) -> list[Part]:
-    """The n-th items of the lists in some nodes, by their number where they have one.
+    """Return the n-th items of the lists in some nodes, by their number if they have one.
 
-    Of a whole document also its n-th heading, since lists of questions are written so. Rows and columns are no items
-    of a list.
+    For a whole document also return its n-th heading, since lists of questions are written this way. Rows and columns
+    are not list items.
     """
     place = reference.ordinal or 0
     if kind_of(reference.word) == "item" and reference.word in ("row", "column", "field"):

@@ -1,7 +1,7 @@
-"""Where the parts of each document are: pages, headings with what stands under them, tables, figures, numbered items.
+"""Positions of the parts of each document: pages, headings with their contents, tables, figures, numbered items.
 
-A part is a span of a file's text; what is in it are the passages and tables that begin there. Numbers are read where
-they are written, at the beginning of headings, captions and lines, since not every format marks them.
+A part is a span of a file's text. Its contents are the passages and tables that start in the span. Numbers are read
+from the start of headings, captions and lines, since not every format marks them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from clew.store.index.tokens import terms
 LABELLED = re.compile(
     rf"[^\w\n]*(?:(?P<word>[A-Z][a-z]+)\.?[ \-]?)?(?P<label>{LABEL})[\])]?[.:)–—]?(?:\s+|$|(?<=[–—]))(?P<rest>.*)", re.S
 )
-"""A heading, caption or item: an optional word for what it is, its number, and its text."""
+"""A heading, caption or item: an optional word for its kind, its number, and its text."""
 SPOT = re.compile(
     rf"(?m)^[^\w\n]*(?:(?P<word>[A-Za-z]{{3,12}})(?:\.?[ \-]{{1,2}}|(?=\d)))?"
     rf"(?:(?P<label>{LABEL})(?P<mark>[\])]?[.:)\-–—]*)(?=\s|$|(?<=[–—]))|(?P<footnote>\d{{1,2}})(?=[A-Z]))"
@@ -30,20 +30,20 @@ SPOT = re.compile(
 TEXT_HEADING = re.compile(r"(?m)^[ \t]*(?P<label>\d+(?:\.\d+)*)\.?[ \t]+(?P<rest>[A-Z][^\n]{1,80}?)[ \t]*$")
 BULLET = re.compile(r"(?m)^[ \t]*(?:[•◦▪‣*\-–·+]|\(?[ivx\d]{1,4}[.)]|\[\d{1,3}\])[ \t]+(?=\S)")
 GAP = 4
-"""Characters between a heading and the next one where nothing stands between them."""
+"""Maximum number of characters between a heading and the next if there is no text between them."""
 SHORTEST_ITEM, LONGEST_ITEM = 40, 600
-"""Characters of an item that are quoted: a short one is a name, and what is said of it follows."""
+"""Minimum and maximum length of a quoted item, in characters. A shorter item is a name, and its description follows."""
 AROUND = 1500
-"""Characters before and after a caption that are taken as its table or figure where no page bounds it."""
+"""Number of characters around a caption to take as its table or figure if there are no pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading with its number, and the span of what stands under it."""
+    """A heading with its number, and the span of its contents."""
 
     title: str
     word: str
-    """Chapter, appendix …, where the heading says so."""
+    """Chapter, appendix …, if the heading contains such a word."""
     label: str
     level: int
     start: int
@@ -54,7 +54,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A located part of a document: its place, and the nodes to read in it; `core` are those that are it alone."""
+    """A located part of a document: its span, and the nodes to read. `core` are the nodes of the part itself."""
 
     kind: str
     name: str
@@ -65,7 +65,7 @@ class Part:
     nodes: tuple[int, ...]
     core: tuple[int, ...] = ()
     node: int | None = None
-    """The node that stands for it, where the base has one."""
+    """The node of the part, if the base has one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class DocumentMap:
     starts: IntArray
     ends: IntArray
     pages: IntArray
-    """The page of each readable node; 0 where there is none."""
+    """Page of each readable node, or 0 if it has none."""
     page_nodes: tuple[int, ...]
     page_numbers: tuple[int, ...]
     page_labels: tuple[str, ...]
@@ -89,21 +89,21 @@ class DocumentMap:
 
     @property
     def end(self) -> int:
-        """Where its text ends."""
+        """End of its text, in characters."""
         return int(self.ends.max()) + 1 if len(self.ends) else 0
 
     def text(self, node: int) -> str:
-        """The text of one of its nodes."""
+        """Return the text of a node."""
         return str(self.kb.columns()["text"][node].as_py() or "")
 
     def between(self, start: int, end: int) -> tuple[int, ...]:
-        """The readable nodes that begin in a span."""
+        """Return the readable nodes that start in a span."""
         first, last = np.searchsorted(self.starts, [start, end])
         return tuple(self.readable[first:last].tolist())
 
     @cached_property
     def headings(self) -> tuple[Heading, ...]:
-        """Its headings in reading order, with those that only their number tells from other lines."""
+        """Headings in reading order, including lines that only their number marks as a heading."""
         names, starts, pages = (self.kb.columns()[name] for name in ("name", "start", "page"))
         levels = self._levels()
         found = []
@@ -140,7 +140,7 @@ class DocumentMap:
 
     @cached_property
     def spots(self) -> dict[str, list[tuple[str, int, int, str]]]:
-        """Label → the word before it, the node, the place and the mark after it, where lines begin with a label."""
+        """Label → the word before it, the node, the offset and the mark after it, for lines that start with a label."""
         found: dict[str, list[tuple[str, int, int, str]]] = {}
         for node, start in zip(self.readable.tolist(), self.starts.tolist(), strict=True):
             for match in SPOT.finditer(self.text(node)):
@@ -152,13 +152,13 @@ class DocumentMap:
         return found
 
     def part(self, heading: Heading) -> Part:
-        """What stands under a heading."""
+        """Return the part below a heading."""
         nodes = self.between(heading.start, max(heading.end, heading.start + 1))
         if heading.node is None and not nodes:
             nodes = self.around(heading.start)
         kind = heading.word or "section"
         title = heading.title
-        if title.casefold() == f"{heading.word} {heading.label}".casefold():  # its name is a heading of its own
+        if title.casefold() == f"{heading.word} {heading.label}".casefold():  # its name is a separate heading
             place = self.headings.index(heading) + 1
             title = " ".join(
                 one.title for one in self.headings[place - 1 : place + 1] if one.label in ("", heading.label)
@@ -166,7 +166,7 @@ class DocumentMap:
         return Part(kind, title, self.node, heading.start, heading.end, heading.page, nodes, nodes, heading.node)
 
     def page(self, place: int) -> Part:
-        """A page by its position."""
+        """Return a page by its index."""
         number = self.page_numbers[place]
         nodes = tuple(self.readable[self.pages == number].tolist())
         label = self.page_labels[place]
@@ -174,12 +174,12 @@ class DocumentMap:
         return Part("page", shown, self.node, 0, 0, number, nodes, nodes, self.page_nodes[place])
 
     def around(self, start: int) -> tuple[int, ...]:
-        """The node that holds a place, and its neighbours."""
+        """Return the node that contains an offset, and its neighbours."""
         place = max(int(np.searchsorted(self.starts, start, side="right")) - 1, 0)
         return tuple(self.readable[max(place - 1, 0) : place + 2].tolist())
 
     def item(self, part: Part) -> list[tuple[int, int, int]]:
-        """Where a numbered or bulleted item stands: nodes with spans of their texts, more than one where it is cut."""
+        """Return the nodes and text spans of a numbered or bulleted item. An item may continue in the next node."""
         place = int(np.flatnonzero(self.readable == part.core[0])[0])
         text = self.text(part.core[0])
         begin = max(part.start - int(self.starts[place]), 0)
@@ -196,7 +196,7 @@ class DocumentMap:
         return spans
 
     def captioned(self, kind: Kind, word: str, label: str, holder: int, start: int) -> Part:
-        """A table, figure or item whose caption or number stands at a place: with what is around it."""
+        """Return the table, figure or item whose caption or number is at an offset, with its surroundings."""
         index = int(np.flatnonzero(self.readable == holder)[0])
         page = int(self.pages[index])
         if kind == "item":
@@ -209,7 +209,7 @@ class DocumentMap:
 
 
 def label_of(title: str) -> tuple[str, str]:
-    """The word and the number that a heading begins with; empty where it has none."""
+    """Return the word and the number at the start of a heading. Both are empty if there is no number."""
     match = LABELLED.match(title)
     if match is None:
         return "", ""
@@ -222,7 +222,7 @@ def label_of(title: str) -> tuple[str, str]:
 
 
 def same_label(one: str, other: str) -> bool:
-    """Whether two numbers are the same: 3 and 3., A-1 and A.1, XII and 12."""
+    """Return whether two numbers are the same: 3 and 3., A-1 and A.1, XII and 12."""
     return _plain(one) == _plain(other)
 
 
@@ -238,7 +238,7 @@ def _roman(text: str) -> int:
 
 
 def _spans(headings: Sequence[Heading], end: int) -> tuple[Heading, ...]:
-    """Each heading with the place where what stands under it ends."""
+    """Set the end of each heading's contents."""
     return tuple(
         replace(heading, end=next((one.start for one in headings[place + 1 :] if _ends(heading, one)), end))
         for place, heading in enumerate(headings)
@@ -246,11 +246,11 @@ def _spans(headings: Sequence[Heading], end: int) -> tuple[Heading, ...]:
 
 
 def _ends(heading: Heading, later: Heading) -> bool:
-    """Whether a later heading is no longer under this one: it follows it in number, or is as high."""
+    """Return whether a later heading ends this heading's contents: by its number or by its level."""
     own, other = _numbers(heading.label), _numbers(later.label)
     if not own:
         return later.level <= heading.level
-    if not other:  # “Chapter 3”, then its title as a heading of its own, often in larger letters
+    if not other:  # “Chapter 3”, then its title as a separate heading, often in larger letters
         return later.level < heading.level and later.start > heading.start + len(heading.title) + GAP
     if other[: len(own)] == own:
         return False
@@ -262,7 +262,7 @@ def _numbers(label: str) -> tuple[str, ...]:
 
 
 def _is_next(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a number is the next of its own depth or of one above: 3.3 and 4 follow 3.2."""
+    """Return whether a number is the next at its own depth or above: 3.3 and 4 follow 3.2."""
     depth = len(other)
     if depth > len(own) or other[: depth - 1] != own[: depth - 1]:
         return False
@@ -272,7 +272,7 @@ def _is_next(own: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class BaseOutline:
-    """All documents of a base, each mapped when it is first needed."""
+    """All documents of a base, each mapped at first use."""
 
     kb: StoredKnowledgeBase
 
@@ -283,7 +283,7 @@ class BaseOutline:
 
     @cached_property
     def names(self) -> dict[int, frozenset[str]]:
-        """The terms of each document's title and file name."""
+        """Terms of each document's title and file name."""
         found = {}
         for ref in self.kb.refs(self.documents):
             stem = re.sub(r"[\W_]+", " ", ref.key)
@@ -307,7 +307,7 @@ class BaseOutline:
         return grouped
 
     def document_of(self, node: int) -> int:
-        """The document that a node belongs to."""
+        """Return the document of a node."""
         return self._document_by_file[self.kb.columns()["file"][node].as_py()]
 
     @cached_property
@@ -316,7 +316,7 @@ class BaseOutline:
 
     @cached_property
     def map(self) -> Callable[[int], DocumentMap]:
-        """The map of a document."""
+        """Function that returns the map of a document."""
         return cache(self._map)
 
     def _map(self, document: int) -> DocumentMap:

@@ -1,7 +1,7 @@
-"""What a question says about where to look: pages, sections, tables, figures and items by number, order and heading.
+"""Structural references in a question: pages, sections, tables, figures and items by number, order and heading.
 
-Pure: nothing here knows a base. `references` finds what is named, `wanted` what is asked about it; whether anything
-in a base fits is found out by `locating`.
+This module does not use a base. `references` finds the named parts, `wanted` the request about them. `locating` matches
+them with a base.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONNECTING = re.compile(
     r"(?:\b(?:in|on|of|from|at|within|to|by|under|according to|looking at)|\()\s*(?:the\s*)?$", re.I
 )
 LONGEST_HEADING = 8
-"""Words of a description that are taken for a heading."""
+"""Maximum number of words of a description to take as a heading."""
 
 
 @cache
@@ -36,7 +36,7 @@ def _words() -> dict[str, Any]:
 
 @cache
 def _kinds() -> dict[str, Kind]:
-    """Every word for a part, in the singular and the plural, with its kind."""
+    """Return every word for a part, in singular and plural, with its kind."""
     found: dict[str, Kind] = {}
     for kind, words in _words()["parts"].items():
         for word in words:
@@ -48,12 +48,12 @@ def _kinds() -> dict[str, Kind]:
 
 @cache
 def document_words() -> frozenset[str]:
-    """What a document may be called."""
+    """Return words for documents."""
     return frozenset(_words()["documents"]["any"])
 
 
 def kind_of(word: str) -> Kind | None:
-    """The kind of part that a word stands for."""
+    """Return the kind of part that a word names, or None."""
     return _kinds().get(word.casefold()) or _kinds().get(word.casefold() + ".")
 
 
@@ -64,7 +64,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 @cache
 def _ordinals() -> dict[str, int]:
-    """Words for an order; -1 is the last."""
+    """Return the ordinal words with their values. -1 is the last."""
     words = _words()
     found = {word: place for place, word in enumerate(words["ordinals"], start=1)}
     found |= dict.fromkeys(words["last"], -1)
@@ -85,7 +85,7 @@ def _numbered() -> re.Pattern[str]:
 
 @cache
 def _ordinal() -> re.Pattern[str]:
-    """The last page; the third configuration variable; the fifth of the six files."""
+    """Return a pattern for "last page", "third configuration variable" and "fifth of the six files"."""
     kinds, word = _any_of(_kinds()), r"(?:\s+[\w'’*/-]+)"
     return re.compile(
         rf"\b(?P<ordinal>{_any_of(_ordinals())}|\d+(?:st|nd|rd|th)\b)(?:\s+of\s+the)?"
@@ -100,7 +100,7 @@ QUOTED = r"""["“‘'](?P<quoted>[^"”’']{2,80})["”’']"""
 
 @cache
 def _headed() -> re.Pattern[str]:
-    """The chapter about encryption; the section called “Salt works”; the table of port names."""
+    """Return a pattern for "chapter about encryption", "section called “Salt works”" and "table of port names"."""
     parts = _words()["parts"]
     sections = _any_of(word for word in parts["section"] if word.isalpha())
     others = _any_of(word for kind in ("table", "figure") for word in parts[kind] if word.isalpha())
@@ -115,7 +115,7 @@ def _headed() -> re.Pattern[str]:
 
 @cache
 def _compound() -> re.Pattern[str]:
-    """The installation chapter; the speed table."""
+    """Return a pattern for "installation chapter" and "speed table"."""
     parts = _words()["parts"]
     kinds = _any_of(w for kind in ("section", "table", "figure") for w in parts[kind] if w.isalpha())
     return re.compile(rf"(?P<words>(?:[\w'’/.*+-]+\s+){{1,5}}?)(?P<kind>{kinds})(?!\s*\(?(?:{LABEL}))", re.IGNORECASE)
@@ -127,29 +127,29 @@ UNDER = re.compile(rf"\bunder\s+(?:{QUOTED}|(?P<words>[^,:;?()]+))", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A part that a question names: by its number as written, by its place in order, or by words of its heading."""
+    """A part that a question names: by its number as written, by its order, or by words of its heading."""
 
     kind: Kind
     word: str
-    """What the question calls it, in the singular."""
+    """The question's word for the part, in the singular."""
     label: str | None = None
     ordinal: int | None = None
-    """Its place among its kind, from 1; -1 is the last."""
+    """Rank among parts of its kind, from 1. -1 is the last."""
     about: str | None = None
     start: int = 0
     end: int = 0
     following: str = ""
-    """The word right after it: “section 8 companies” is no section."""
+    """The next word in the question: “section 8 companies” is not a section."""
     quoted: bool = False
-    """Whether its heading stands in quotation marks."""
+    """Whether the heading is in quotation marks."""
 
     @property
     def is_certain(self) -> bool:
-        """Whether number, order or a quoted heading say which one is meant."""
+        """Whether a number, an order or a quoted heading identifies the part."""
         return self.label is not None or self.ordinal is not None or self.quoted
 
     def in_words(self) -> str:
-        """As a reader would say it."""
+        """Return the reference as text."""
         if self.label is not None:
             return f"{self.word} {self.label}"
         if self.ordinal is not None:
@@ -159,7 +159,10 @@ class Reference:
 
 
 def references(question: str) -> list[Reference]:
-    """Every part that a question names, in reading order; those by number and order before those by description."""
+    """Return every part that a question names, in reading order.
+
+    Numbers and order take precedence over descriptions.
+    """
     found = [*_by_number(question), *_by_order(question)]
     found += [reference for reference in _by_words(question) if not any(_overlap(reference, one) for one in found)]
     return sorted(found, key=lambda reference: reference.start)
@@ -230,7 +233,7 @@ def _by_words(question: str) -> list[Reference]:
 
 
 def _noun_phrase(words: str) -> str:
-    """Up to where the next phrase begins: “encryption in the manual” is about encryption."""
+    """Return the words before the next phrase: “encryption in the manual” is about encryption."""
     kept: list[str] = []
     for word in words.split()[:LONGEST_HEADING]:
         if kept and word.casefold() in {"of", "in", "from", "does", "do", "is", "are", "say", "says", "has", "have"}:
@@ -240,7 +243,7 @@ def _noun_phrase(words: str) -> str:
 
 
 def _last_phrase(words: str) -> str:
-    """The words right before a noun that belong to it."""
+    """Return the words directly before a noun that describe it."""
     kept: list[str] = []
     for word in reversed(words.split()):
         if word.casefold() in stop_words() or word.casefold() in document_words():
@@ -265,7 +268,7 @@ def _document() -> re.Pattern[str]:
 
 
 def document_phrases(question: str) -> list[tuple[int, int]]:
-    """Where the question names its documents: the noun for one with the words before it that describe it."""
+    """Return the spans that name documents: a noun for a document with the words before it that describe it."""
     found = []
     for match in _document().finditer(question):
         described = _last_phrase(match.group("before"))
@@ -275,7 +278,7 @@ def document_phrases(question: str) -> list[tuple[int, int]]:
 
 
 def without_references(question: str, found: Sequence[Reference], documents: Sequence[tuple[int, int]] = ()) -> str:
-    """The question without the words that only say where to look; a description stays, since it may be answered."""
+    """Remove words that only name a location. Descriptions stay, since texts may match them."""
     spans = {(one.start, one.end) for one in found if one.is_certain and (one.quoted or not one.about)}
     spans |= {match.span() for match in FILE.finditer(question)} | set(documents)
     last = len(question) + 1
@@ -300,16 +303,16 @@ def _counting() -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked about the parts: to read them, to sum them up, or a fact of the structure itself."""
+    """A request about parts: read them, summarise them, or return a fact about the structure."""
 
     what: Want
     kind: Kind = "section"
     about: str = ""
-    """The rest of the question that matters: what is counted in, or what the page or section is about."""
+    """Relevant remaining words: where to count, or the subject of the page or section."""
 
 
 def wanted(question: str, found: Sequence[Reference]) -> Wanted:
-    """What a question asks for; `content` where it asks for something that is written in a part."""
+    """Return the request of a question. `content` asks for something written in a part."""
     low = question.casefold()
     asking = _words()["asking"]
     telling = rf"(?:of\b.*?)?\b(?:{_any_of(asking['telling'])})"
@@ -349,14 +352,14 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
 
 
 def asked_of_parts(question: str) -> tuple[list[Reference], Wanted] | None:
-    """The parts that a question names and what it wants of them; None where it asks for what is written anywhere."""
+    """Return the named parts and the request, or None for a question about the content of all documents."""
     found = references(question)
     wants = wanted(question, found)
     return (found, wants) if found or wants.what != "content" else None
 
 
 def asks_for_all(rest: str, *, of_a_document: bool = False) -> bool:
-    """Whether a question without its references asks for nothing but the part itself, or the document itself."""
+    """Return whether a question without its references asks only for the part itself, or the document itself."""
     words = (*_words()["asking"]["whole"], *_words()["asking"]["compare"], *_words()["joints"], *document_words())
     parts = () if of_a_document else (*_kinds(), *_ordinals())
     return set(terms(rest)) <= {term for word in (*words, *parts) for term in terms(word)}

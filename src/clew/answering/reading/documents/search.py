@@ -1,7 +1,7 @@
 """Search over passages by words, meaning and titles.
 
 PassageSearch  the passages of a base
-AskedPassages  the same for one question: the best of them, and the scores of any
+AskedPassages  the passages for one question: the best of them, and scores of any passage
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from clew.store.index.lexical import LexicalIndex
 from clew.store.index.vectors import VectorIndex
 
 CONTENTS = ("has_passage", "has_table")
-"""Relations from a document, a page or a section to what can be read in it."""
+"""Relations from a document, a page or a section to its readable nodes."""
 
 
 def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
-    """Passages and tables; in a base that has neither, every node that may be an answer."""
+    """Return passages and tables. In a base without them, return every node that may be an answer."""
     types = [name for name in READABLE if name in kb.schema.type_names] or kb.schema.answer_types
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
 
 
 def contents(kb: StoredKnowledgeBase, node: int) -> NodeSet:
-    """The passages and tables of a document, a page or a section."""
+    """Return the passages and tables of a document, a page or a section."""
     stored = [relation for relation in CONTENTS if relation in kb.schema.relation_names]
     return reduce(or_, (kb.neighbors(NodeSet.of([node]), relation, "out") for relation in stored), EMPTY)
 
 
 LEXICAL_POOL = 300
-"""Passages that share most words with a question, whose TF-IDF vectors are compared with it."""
+"""Number of passages by shared words whose TF-IDF vectors are compared with the question."""
 
 
 def text_of(kb: StoredKnowledgeBase, node: int) -> str:
-    """A passage with its title."""
+    """Return a passage with its title."""
     content = kb.node(node)
     return f"{content.name}. {content.text}"
 
 
 def tf_idf_ranking(kb: StoredKnowledgeBase, lexical: LexicalIndex, question: str, k: int) -> Ranking:
-    """By cosine of TF-IDF vectors, among those that share most words with the question."""
+    """Rank by cosine of TF-IDF vectors, among the passages that share most words with the question."""
     pool = lexical.search(question, LEXICAL_POOL, among=readable_nodes(kb)).nodes
     asked = {term: count * lexical.idf(term) for term, count in Counter(lexical.terms(question)).items()}
     scores = []
@@ -62,7 +62,7 @@ def tf_idf_ranking(kb: StoredKnowledgeBase, lexical: LexicalIndex, question: str
 
 
 class QuestionTerms:
-    """The terms of a question that the base knows, how telling each is, and which passages have them."""
+    """Terms of a question that the base contains, their weights, and the passages that contain them."""
 
     def __init__(self, question: str, lexical: LexicalIndex) -> None:
         known = [term for term in dict.fromkeys(lexical.terms(question)) if lexical.frequency(term)]
@@ -70,7 +70,7 @@ class QuestionTerms:
         self._having = [lexical.having(term).array for term in known]
 
     def presence(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """One row per node, one column per term: whether the node's document has it."""
+        """Return one row per node and one column per term: whether the node contains the term."""
         present = np.zeros((len(nodes), len(self._having)), dtype=np.bool_)
         for column, having in enumerate(self._having):
             places = np.searchsorted(having, nodes)
@@ -80,17 +80,17 @@ class QuestionTerms:
 
 
 LEXICAL_SHARE = 0.3
-"""What words count beside meaning; chosen on five folders that the embedder of passages was not trained on, flat from
-0.2 to 0.5."""
+"""Weight of words relative to meaning. Tuned on five folders that the passage embedder was not trained on. Results are
+flat from 0.2 to 0.5."""
 TITLE = 0.7
-"""What a title in the question adds to its passage."""
+"""Score added to a passage whose title is in the question."""
 AMBIGUITY = 0.2
-"""How much less it adds for each further passage that the title stands for."""
+"""Factor by which each further passage of the same title reduces this score."""
 MOST_TITLED = 50
 POOL = 100
-"""Passages taken from each index before they are compared."""
+"""Number of passages to take from each index before they are compared."""
 LAZY_POOL = 40
-"""The same while not all passages have vectors: so many may be computed for a question."""
+"""Number of passages to compare while vectors are missing. Vectors of these passages are computed for a question."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,12 +103,12 @@ class PassageSearch:
 
     @cached_property
     def passages(self) -> NodeSet:
-        """What may be found."""
+        """Nodes that the search may return."""
         return readable_nodes(self.kb)
 
     @cached_property
     def titles(self) -> PhraseMatcher[int]:
-        """The forms of all titles: of passages, of documents, and the other names of both."""
+        """Forms of all titles of passages and documents, and their aliases."""
         found: PhraseMatcher[int] = PhraseMatcher()
         columns = self.kb.columns()
         named = self.passages
@@ -121,13 +121,13 @@ class PassageSearch:
         return found
 
     def about(self, question: str) -> AskedPassages:
-        """The passages as this question sees them."""
+        """Return the passages scored for a question."""
         return AskedPassages(self, question)
 
     def titled(self, question: str) -> dict[int, float]:
-        """What each passage gains from titles in the question."""
+        """Return the score that each passage gains from titles in the question."""
         gains: dict[int, float] = {}
-        shouting = not any(letter.isupper() for letter in question[1:])  # no capitals to go by
+        shouting = not any(letter.isupper() for letter in question[1:])  # no capitals to use
         for match in self.titles.find(question):
             written = question[match.start : match.end]
             if not shouting and " " not in written and written[0].islower():
@@ -143,7 +143,7 @@ class PassageSearch:
 
 
 class AskedPassages:
-    """Scores of passages for one question; every score is relative to the best passage."""
+    """Scores of passages for one question. Every score is relative to the best passage."""
 
     def __init__(self, search: PassageSearch, question: str) -> None:
         self.search, self.question = search, question
@@ -155,7 +155,7 @@ class AskedPassages:
         self._best_meaning = max(float(self._meaning.scores[0]), 1e-9) if len(self._meaning) else 1.0
 
     def _nearest(self) -> Ranking:
-        """The nearest passages; where not all have vectors, the best by words in order of meaning."""
+        """Return the nearest passages. If vectors are missing, rank the best passages by words by their meaning."""
         if self.has_all_vectors:
             return self.search.vectors.search(self.question, POOL, among=self.search.passages)
         nodes = np.sort(self._words.nodes[:LAZY_POOL])
@@ -170,14 +170,14 @@ class AskedPassages:
         return Ranking.of(nodes, self.prior(nodes))
 
     def prior(self, nodes: IntArray) -> NDArray[np.float64]:
-        """How well each passage fits by itself; missing vectors are computed."""
+        """Return the score of each passage on its own. Compute missing vectors."""
         words = self.words(nodes) / self._best_words
         meaning = (1 - LEXICAL_SHARE) * np.maximum(self.cosines(nodes), 0) / self._best_meaning
         titled = np.array([self.titled.get(node, 0.0) for node in nodes.tolist()])
         return np.asarray(LEXICAL_SHARE * words + titled + meaning)
 
     def cosines(self, nodes: IntArray) -> NDArray[np.float64]:
-        """The similarity of each passage with the question; missing vectors are computed."""
+        """Return the similarity of each passage with the question. Compute missing vectors."""
         order = np.argsort(nodes)
         cosines = np.empty(len(nodes))
         cosines[order] = self.search.vectors.similarities(self.question, NodeSet(nodes[order]))
@@ -185,11 +185,11 @@ class AskedPassages:
 
     @property
     def has_all_vectors(self) -> bool:
-        """Whether similarities cost nothing."""
+        """Whether all vectors are stored, so that similarities are cheap."""
         return self.search.vectors.is_complete
 
     def words(self, nodes: IntArray) -> NDArray[np.float64]:
-        """BM25 of each passage."""
+        """Return the BM25 score of each passage."""
         order = np.argsort(nodes)
         scores = np.empty(len(nodes))
         scores[order] = self.search.lexical.scores(self.question, NodeSet(nodes[order]))

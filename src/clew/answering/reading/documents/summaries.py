@@ -1,11 +1,12 @@
-"""Summaries without a language model: the most central sentences of a part, in reading order, each a quotation.
+"""Summaries without a language model: the most central sentences of a part, in reading order, as quotations.
 
 Centrality is LexRank (Erkan & Radev, "LexRank: Graph-based Lexical Centrality as Salience in Text Summarization", JAIR
-2004) over the vectors of the sentences; sentences that open a section and share words with its heading count more.
+2004) over the vectors of the sentences. Sentences at the start of a section that share words with its heading count
+more.
 
-1  collect  at most 200 sentences, the first ones of every section before all others
-2  weigh    by LexRank, by their place, by words of the heading
-3  choose   the best that do not repeat each other (maximal marginal relevance), and put them in reading order
+1  collect  at most 200 sentences, starting with the first sentences of every section
+2  weigh    by LexRank, position, and words of the heading
+3  choose   the best sentences that do not repeat each other (maximal marginal relevance), in reading order
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ from clew.core.types import Node, Passage
 from clew.store.index.tokens import terms
 
 MOST = 200
-"""Sentences that are weighed for one summary."""
+"""Maximum number of sentences to weigh for one summary."""
 EMBEDDED = 64
-"""Of these the ones that are embedded."""
+"""Maximum number of sentences to embed for one summary."""
 SHORTEST, LONGEST = 30, 500
-"""Characters of a sentence that may stand in a summary."""
+"""Minimum and maximum length of a sentence in a summary, in characters."""
 OPENING, LEAD, HEADING = 0.6, 0.3, 0.3
-"""What opening the whole, opening a section, and sharing words with its heading add to a centrality of at most 1."""
+"""Score added for opening the part, for opening a section, and for words of the heading. Centrality is at most 1."""
 NUMBER, NAME = 15, 2
-"""Characters below which a sentence is a number; words up to which a line is a name that the next line explains."""
+"""Minimum length of a sentence that is not just a number, in characters. Maximum words of a name that the next line
+explains."""
 REPEATING = 0.6
-"""How much likeness to a sentence that is chosen already counts against one."""
+"""Weight of the similarity to sentences already chosen."""
 DAMPING = 0.85
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A sentence of a passage: where it stands, under which heading, and how far from the beginning of its section."""
+    """A sentence of a passage: its span, its heading, and its index in the section."""
 
     node: Node
     start: int
@@ -51,16 +53,19 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """Its words, without breaks."""
+        """Text of the sentence on one line."""
         return " ".join(self.node.text[self.start : self.end].split())
 
     def quote(self) -> Passage:
-        """As evidence."""
+        """Return the sentence as evidence."""
         return Passage.of(self.node, self.start, self.end)
 
 
 def sentences_of(passages: Sequence[tuple[Node, str]], most: int = MOST) -> list[Sentence]:
-    """Sentences of passages, given in reading order with their headings: at most `most`, openings of sections first."""
+    """Return up to `most` sentences of passages, openings of sections first.
+
+    `passages` are in reading order, with their headings.
+    """
     found: list[Sentence] = []
     place, before = 0, None
     for node, heading in passages:
@@ -77,11 +82,11 @@ def sentences_of(passages: Sequence[tuple[Node, str]], most: int = MOST) -> list
 
 
 def lines_of(node: Node) -> list[Sentence]:
-    """The sentences of a passage, and the lines of its tables, lists and code."""
+    """Return the sentences of a passage, and the lines of its tables, lists and code."""
     found: list[tuple[int, int]] = []
     for start, end in sentence_spans(node.text):
         if found and found[-1][1] - found[-1][0] < NUMBER and node.text[found[-1][1] - 1] in ".:)":
-            start = found.pop()[0]  # a number or a caption's “Figure 3.” is no sentence of its own
+            start = found.pop()[0]  # a number or a caption's “Figure 3.” is not a separate sentence
         if "\n" not in node.text[start:end] or is_sentence(node.text[start:end]):
             found.append((start, end))
             continue
@@ -96,13 +101,13 @@ def lines_of(node: Node) -> list[Sentence]:
 
 
 def _with_next(spans: Sequence[tuple[int, int]], place: int) -> int:
-    """The end of a name in a list of definitions: that of what follows it, where it follows at once."""
+    """Return the end of a name in a list of definitions: the end of its explanation if that follows directly."""
     (_, end), after = spans[place], spans[place + 1 : place + 2]
     return after[0][1] if after and after[0][0] - end <= 3 else end
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a span reads as a sentence: words rather than code, figures or a heading."""
+    """Return whether a span reads as a sentence: words, not code, numbers or a heading."""
     words = text.split()
     if not SHORTEST <= len(text) <= LONGEST or len(words) < 5 or re.search(r"\n\s*\n|\S {3,}\S", text):
         return False
@@ -111,7 +116,7 @@ def is_sentence(text: str) -> bool:
 
 
 def central(sentences: Sequence[Sentence], embed: Embed | None, count: int, opening: float = OPENING) -> list[Sentence]:
-    """The `count` most central sentences that do not repeat each other, in reading order."""
+    """Return the `count` most central sentences that do not repeat each other, in reading order."""
     if len(sentences) <= count:
         return list(sentences)
     if embed is not None and len(sentences) > EMBEDDED:  # a first choice by words is cheap
@@ -122,7 +127,7 @@ def central(sentences: Sequence[Sentence], embed: Embed | None, count: int, open
 
 
 def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count: int) -> list[list[Sentence]]:
-    """For each part the sentences that are central to it and far from the others."""
+    """Return for each part the sentences that are central to it and differ from the other parts."""
     if embed is not None:
         parts = [central(part, None, EMBEDDED // len(parts), 0.0) for part in parts]
     texts = [sentence.text for part in parts for sentence in part]
@@ -144,7 +149,7 @@ def own_to_each(parts: Sequence[Sequence[Sentence]], embed: Embed | None, count:
 
 
 def lexrank(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The stationary weights of a walk from sentence to sentence by likeness; the largest is 1."""
+    """Return the stationary weights of a random walk between sentences by similarity. The largest is 1."""
     likeness = np.maximum(vectors @ vectors.T, 0).astype(np.float64)
     np.fill_diagonal(likeness, 0.0)
     sums = likeness.sum(axis=1, keepdims=True)
@@ -157,7 +162,7 @@ def lexrank(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def diverse(weights: NDArray[np.float64], vectors: NDArray[np.float32], count: int) -> list[int]:
-    """The places of the `count` best by weight less likeness to what is chosen already, best first."""
+    """Return the indexes of the `count` best by weight minus similarity to earlier choices, best first."""
     chosen: list[int] = []
     closest = np.zeros(len(weights))
     while len(chosen) < min(count, len(weights)):
@@ -170,7 +175,7 @@ def diverse(weights: NDArray[np.float64], vectors: NDArray[np.float32], count: i
 
 
 def vectors_of(texts: Sequence[str], embed: Embed | None) -> NDArray[np.float32]:
-    """A unit vector per text: by an embedder, or else of its terms, the rarer the longer."""
+    """Return a unit vector per text: from an embedder, or else from its terms, weighted by rarity."""
     if embed is not None:
         return embed(texts)
     found = [terms(text) for text in texts]

@@ -1,6 +1,6 @@
-"""A table as a small knowledge base: rows are nodes, and so are the values of categories.
+"""A table as a small knowledge base: rows and category values are nodes.
 
-The learned reader reads questions over it, and its plans are carried out on the columns.
+The learned reader reads questions over it. `Execution` runs its plans on the columns.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from clew.store.graph.protocol import Linked
 from clew.store.index.names import NameIndex
 
 EXAMPLES = 3
-"""Names that describe a type."""
+"""Number of names that describe a type."""
 ATTRIBUTE_KINDS = {"number": "number", "integer": "integer", "date": "date", "boolean": "boolean", "text": "text"}
 
 
 @dataclass(frozen=True, eq=False)
 class TableBase(Linked):
-    """What the reader asks of a knowledge base, answered from the columns of a table.
+    """The knowledge base interface of the reader, over the columns of a table.
 
-    Rows come first, in their order; then the values of each category. A category is a type of its own, and a relation
+    Rows come first, in their order, then the values of each category. Each category is a separate type, and a relation
     leads to it from the rows.
     """
 
@@ -45,17 +45,17 @@ class TableBase(Linked):
 
     @cached_property
     def row_type(self) -> str:
-        """The type of the rows."""
+        """Type of the rows."""
         return self.table.noun or "row"
 
     @cached_property
     def categories(self) -> tuple[int, ...]:
-        """The columns whose values are nodes."""
+        """Indexes of the columns whose values are nodes."""
         return tuple(place for place, column in enumerate(self.table.columns) if column.kind == "category")
 
     @cached_property
     def attributes(self) -> dict[str, int]:
-        """Attribute → its column; columns of one name are told apart by number."""
+        """Attribute → its column. Columns of the same name get a number."""
         every = enumerate(self.table.columns)
         own = [place for place, column in every if place != self.table.key or column.is_compared]
         return self._named([place for place in own if place not in self.categories])
@@ -73,7 +73,7 @@ class TableBase(Linked):
         return named
 
     def category_type(self, relation: str) -> str:
-        """The type of a category's values."""
+        """Return the type of a category's values."""
         return f"{relation} " if relation == self.row_type else relation
 
     @cached_property
@@ -86,7 +86,7 @@ class TableBase(Linked):
         return found
 
     def column(self, place: int) -> Column:
-        """A column."""
+        """Return a column by its index."""
         return self.table.columns[place]
 
     @cached_property
@@ -108,10 +108,10 @@ class TableBase(Linked):
 
     @property
     def described(self) -> None:
-        """Nothing stored knows its nodes."""
+        """Always None: a table has no stored statistics."""
 
     def nodes(self, type: str | None = None) -> NodeSet:
-        """All nodes, or those of one type."""
+        """Return all nodes, or the nodes of one type."""
         rows = len(self.table.rows)
         if type is None:
             values = sum(len(self.column(place).codes[0]) for place in self.categories)
@@ -123,13 +123,13 @@ class TableBase(Linked):
         return NodeSet(np.arange(start, start + len(self.column(place).codes[0]), dtype=np.int32))
 
     def values(self, nodes: NodeSet, attribute: str) -> list[float]:
-        """The numbers of rows in one column; NaN where there is none."""
+        """Return the numbers of rows in one column. NaN if the cell has no number."""
         column = self.column(self.attributes[attribute])
         numbers: list[float] = (column.values[nodes.array] * column.scale).tolist()
         return numbers
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
-        """Name and type of nodes."""
+        """Return name and type of nodes."""
         return [NodeRef(int(node), str(node), *self._called(int(node))) for node in nodes]
 
     def _called(self, node: int) -> tuple[str, str]:
@@ -141,7 +141,7 @@ class TableBase(Linked):
         raise IndexError(node)
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
-        """Rows of values, and values of rows."""
+        """Return the rows of values, and the values of rows."""
         assert relation is not None
         place = self.relations_of[relation]
         codes, start = self.column(place).codes[1], self.offsets[place]
@@ -156,7 +156,7 @@ class TableBase(Linked):
         return NodeSet.of(np.concatenate(found).astype(np.int32).tolist())
 
     def relations(self, nodes: NodeSet) -> list[RelationUse]:
-        """Which relations leave and enter nodes."""
+        """Return the relations at some nodes, with their direction."""
         found = []
         is_row = bool(np.any(nodes.array < len(self.table.rows)))
         for relation, place in self.relations_of.items():
@@ -169,7 +169,7 @@ class TableBase(Linked):
 
     @cached_property
     def names(self) -> NameIndex:
-        """Finds rows and values by name."""
+        """Index of rows and values by name."""
         key = self.table.key
         rows = [] if key is None or self.column(key).kind == "category" else list(enumerate(self.table.names))
         named = [(node, name) for node, name in rows if name]
@@ -182,31 +182,31 @@ class TableBase(Linked):
         for code, place in enumerate(self.categories, start=1):
             types[self.offsets[place] : self.offsets[place] + len(self.column(place).codes[0])] = code
         nodes = np.array([node for node, _ in named], dtype=np.int32)
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # mapped files outlive their names
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # deleted mapped files work
             NameIndex.write(Path(folder), pa.array([_spaced(name) for _, name in named], pa.large_string()), nodes)
             return NameIndex.open(Path(folder), types, self.schema, name_of=lambda node: self._called(node)[0])
 
 
 def such_as(names: Sequence[str]) -> str:
-    """Some names as the description of a type: they say what a header such as "name" does not."""
+    """Return some names as the description of a type, for headers such as "name"."""
     some = list(dict.fromkeys(name for name in names[: 2 * EXAMPLES] if name))[:EXAMPLES]
     return f"such as {', '.join(some)}" if some else ""
 
 
 def _spaced(name: str) -> str:
-    """`gov.administrators` and `Town_Car` as they are said."""
+    """Replace dots and underscores in names such as `gov.administrators` and `Town_Car` by spaces."""
     return name if " " in name else name.replace("_", " ").replace(".", " ").strip() or name
 
 
 Mask = NDArray[np.bool_]
 Value = float | int | bool | str
 MOST_VALUES = 3
-"""Different values of things of one name that are put forward together."""
+"""Maximum number of different values to return for rows of one name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What carrying out a meaning gives."""
+    """Result of running a plan."""
 
     nodes: NodeSet
     rows: Mask
@@ -216,12 +216,12 @@ class Found:
 CARRIED_OUT = frozenset(
     {"list", "count", "exists", "value", "max", "min", "most", "fewest", "compare_max", "compare_min"}
 )
-"""Forms of plans that are carried out on the rows of a table."""
+"""Forms of plans that can run on the rows of a table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """Carries out one plan."""
+    """Runs one plan."""
 
     base: TableBase
     vocabulary: Vocabulary
@@ -230,7 +230,7 @@ class Execution:
     numbers: tuple[Quantity, ...]
 
     def found(self) -> Found | None:
-        """What the meaning asks for; None where nothing satisfies it."""
+        """Return the result of the plan, or None if no row matches or the form is not supported."""
         plan = self.plan
         is_counted = any(one.attribute is None for one in plan.requirements)
         if is_counted or plan.form not in CARRIED_OUT:
@@ -256,7 +256,7 @@ class Execution:
                 return Found(nodes, rows) if len(nodes) else None
 
     def rows_about(self) -> Mask:
-        """The rows that the plan is about, before the best of them or their values are asked for."""
+        """Return the rows that the plan is about, before it takes the best rows or their values."""
         return self._about()[1]
 
     def _about(self) -> tuple[NodeSet, Mask]:
@@ -266,12 +266,12 @@ class Execution:
         return self._reached()
 
     def column(self, attribute: int) -> Column:
-        """The column of an attribute of the vocabulary."""
+        """Return the column of an attribute of the vocabulary."""
         return self.base.column(self.base.attributes[self.vocabulary.attributes[attribute].name])
 
     @cached_property
     def required(self) -> Mask:
-        """Which rows satisfy all requirements."""
+        """Mask of the rows that satisfy all requirements."""
         mask = np.ones(len(self.base.table.rows), dtype=bool)
         for requirement in self.plan.requirements:
             if requirement.attribute is not None:
@@ -288,7 +288,7 @@ class Execution:
         return np.asarray(~wanted if requirement.operator == "!=" else wanted)
 
     def _reached(self) -> tuple[NodeSet, Mask]:
-        """The nodes of the target's type that satisfy branches and requirements, and the rows on the way."""
+        """Return the nodes of the target type that satisfy branches and requirements, and the rows on the way."""
         plan = self.plan
         target = self.base.schema.type_names[plan.target or 0]
         wanted = [branch for branch in plan.branches if not branch.negated]
@@ -310,7 +310,7 @@ class Execution:
         return nodes, passed
 
     def _walk(self, branch: Branch) -> tuple[NodeSet, Mask]:
-        """Where a branch leads through rows that satisfy the requirements, and the rows it passes."""
+        """Return the end nodes of a branch through rows that satisfy the requirements, and the rows it passes."""
         hops = [self.vocabulary.hops[place] for place in branch.hops]
         nodes = self.base.nodes(hops[0].start) if branch.mention is None else self.senses[branch.mention].nodes
         passed = self._is_row(nodes)
@@ -322,7 +322,7 @@ class Execution:
         return nodes, passed
 
     def _value(self, rows: Mask, column: Column) -> Value | None:
-        """The one value of some rows; a few where things of one name have several, none where many differ."""
+        """Return the value of some rows. Join up to MOST_VALUES different values, or return None."""
         places = [place for place in np.flatnonzero(rows).tolist() if column.cells[place]]
         texts = {column.cells[place]: place for place in places}
         if len(texts) == 1:
@@ -330,7 +330,7 @@ class Execution:
         return ", ".join(texts) if 0 < len(texts) <= MOST_VALUES else None
 
     def _most(self, nodes: NodeSet) -> Found | None:
-        """The values of a category that most, or fewest, rows have."""
+        """Return the values of a category that most, or fewest, rows have."""
         hop = None if self.plan.hop is None else self.vocabulary.hops[self.plan.hop]
         if hop is None or hop.end != self.base.row_type or not len(nodes):
             return None
@@ -352,7 +352,7 @@ class Execution:
 
 
 def best(rows: Mask, values: NDArray[np.float64], *, most: bool) -> Mask:
-    """Of some rows those with the highest or lowest value."""
+    """Return the rows with the highest or lowest value."""
     known = rows & ~np.isnan(values)
     if not known.any():
         return known
@@ -361,7 +361,7 @@ def best(rows: Mask, values: NDArray[np.float64], *, most: bool) -> Mask:
 
 
 def compared(column: Column, operator: str, quantity: Quantity) -> Mask:
-    """The rows whose value stands in a relation to a number or date."""
+    """Return the rows whose value compares as given with a number or date."""
     values = column.values
     if column.kind == "date":
         low, high = days(quantity)
@@ -387,7 +387,7 @@ def compared(column: Column, operator: str, quantity: Quantity) -> Mask:
 
 
 def days(quantity: Quantity) -> tuple[float, float]:
-    """The first and the last day of a date, or days that nothing equals where it is no date."""
+    """Return the first and the last day of a date, or NaN if the quantity is not a date."""
     if not quantity.is_date:
         return float("nan"), float("nan")
     return _day(quantity.low), _day(quantity.high)
@@ -398,13 +398,13 @@ def _day(text: str) -> float:
     while day > 28:
         try:
             return float(datetime.date(year, month, day).toordinal())
-        except ValueError:  # months are written with 31 days
+        except ValueError:  # the last day of a month is written as 31
             day -= 1
     return float(datetime.date(year, month, day).toordinal())
 
 
 def typed(column: Column, place: int) -> Value:
-    """A cell as its column's type."""
+    """Return a cell as a value of its column's type."""
     value = column.values[place]
     if np.isnan(value) or column.kind in ("text", "category", "date"):
         return column.cells[place]
@@ -414,7 +414,7 @@ def typed(column: Column, place: int) -> Value:
 
 
 def shown(value: Value) -> str:
-    """A value as it is put forward."""
+    """Return a value as text."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     if isinstance(value, float):

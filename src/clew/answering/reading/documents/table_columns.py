@@ -1,7 +1,7 @@
-"""Tables read back from Markdown: columns of numbers, dates, yes or no, categories, texts, and which names the rows.
+"""Read tables from Markdown: columns of numbers, dates, truth values, categories and texts, and the naming column.
 
-What is no part of the table proper is set right first: a header that is missing or stands in two rows, a column of row
-numbers, rows of totals. A table with a column for each year also has a long form, one row for each year.
+First clean up the table: a missing header or a header in two rows, a column of row numbers, rows of totals. A table
+with a column for each year also has a long form with one row for each year.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NUMBER = re.compile(
 )
 EMPTY = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "null", "none", "?", "..", "...", "*"})
 LONGEST_EMPTY = 8
-"""Longer cells, white space included, say something."""
+"""Length from which on a cell counts as filled, including white space."""
 TRUTH = {"yes": True, "no": False, "true": True, "false": False, "y": True, "n": False, "✓": True, "✗": False}
 SCALES = {
     **dict.fromkeys(("k", "thousand", "thousands"), 1e3),
@@ -43,7 +43,7 @@ WRITTEN_DATE = re.compile(r"(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.? (?:(\d{1,2})(?:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of a row, the node whose text it stands in, and where in that text."""
+    """The cells of a row, the node that contains the row, and the span in its text."""
 
     cells: tuple[str, ...]
     start: int = 0
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A header and rows of as many cells, as they are written."""
+    """A header and rows with the same number of cells, as written."""
 
     title: str
     header: tuple[str, ...]
@@ -61,7 +61,7 @@ class Table:
 
 
 def read_table(text: str, title: str = "", node: int = 0) -> Table | None:
-    """The Markdown table in a text; None where there is none."""
+    """Return the Markdown table in a text, or None if it has no table."""
     lines, start = [], 0
     for line in text.split("\n"):
         if line.lstrip().startswith("|"):
@@ -78,23 +78,23 @@ def read_table(text: str, title: str = "", node: int = 0) -> Table | None:
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Pieces of one table, each under its header, as one."""
+    """Join pieces of one table, each with its own header."""
     return Table(tables[0].title, tables[0].header, tuple(row for table in tables for row in table.rows))
 
 
 def is_empty(cell: str) -> bool:
-    """Whether a cell says nothing."""
+    """Return whether a cell is empty."""
     return len(cell) < LONGEST_EMPTY and cell.strip().lower() in EMPTY
 
 
 def unit(cell: str) -> str:
-    """What is written after a number; empty where nothing is, or where the cell is no number."""
+    """Return the text after a number. Empty if the cell has no unit or is not a number."""
     found = NUMBER.fullmatch(cell.strip())
     return "" if found is None else found["unit"].strip()
 
 
 def number(cell: str) -> float | None:
-    """A cell as a number: thousands separated, with a sign, a currency, a scale, a unit, or in brackets."""
+    """Parse a number with thousands separators, a sign, a currency, a scale, a unit, or brackets."""
     try:
         return float(cell)
     except ValueError:
@@ -112,7 +112,7 @@ def number(cell: str) -> float | None:
 
 
 def date(cell: str) -> datetime.date | None:
-    """A cell as a date: 2021-03-05, 2021/3/5, 5.3.2021, 3/25/2021, 5 March 2021, March 2021."""
+    """Parse a date: 2021-03-05, 2021/3/5, 5.3.2021, 3/25/2021, 5 March 2021, March 2021."""
     written = cell.strip()
     try:
         if found := re.fullmatch(r"(\d{4})([-/])(\d{1,2})(?:\2(\d{1,2}))?(?:[T ].*)?", written):
@@ -131,7 +131,7 @@ def date(cell: str) -> datetime.date | None:
 
 
 def truth(cell: str) -> bool | None:
-    """A cell as yes or no."""
+    """Parse yes or no."""
     return TRUTH.get(cell.strip().lower())
 
 
@@ -144,37 +144,37 @@ Kind = Literal["number", "integer", "date", "boolean", "category", "text"]
 Floats = NDArray[np.float64]
 Read = Callable[[str], float | datetime.date | None]
 SAMPLE = 400
-"""Cells that the type of a column is told from."""
+"""Number of cells to check for the type of a column."""
 MOST = 0.8
-"""The share of filled cells that a type must account for."""
+"""Minimum share of filled cells that have the type of the column."""
 DISTINCT = 0.9
-"""The share of different names among the rows from which on a column tells them apart."""
+"""Minimum share of different names among the rows for a naming column."""
 REPEATED = 0.6
-"""The share of different texts up to which a column is a category."""
+"""Maximum share of different texts in a category."""
 LONGEST_NAME = 80
 MOST_CATEGORIES = 2_000
 FEWEST_YEARS = 3
 MOST_UNITS = 2
-"""With more of them, what stands after digits is no unit: 41B, 51C and 61A are names."""
+"""Maximum number of different units. With more, the column contains names such as 41B, 51C and 61A."""
 YEAR = re.compile(r"\D{0,3}((?:1[5-9]|20)\d\d)\D?")
 TOTALS = re.compile(
     r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE
 )
 NAMELESS = re.compile(r"|#|no\.?|nr\.?|index|unnamed: \d+|row", re.IGNORECASE)
 PLAIN_NAMES = frozenset({"", "name", "names", "title", "id", "key", "label", "item"})
-"""Headers that do not say what the rows are."""
+"""Headers that do not name the kind of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column: its header, its cells as numbers (dates as days, yes as 1; NaN where there is none) and as texts."""
+    """A column: its header, its cells as numbers (dates as days, yes as 1, otherwise NaN) and as texts."""
 
     name: str
     kind: Kind
     cells: tuple[str, ...]
     values: Floats
     scale: float = 1.0
-    """What a number of this column stands for, as its header says: 1000 for "in thousands"."""
+    """Factor for the numbers of this column, from its header: 1000 for "in thousands"."""
 
     @property
     def is_compared(self) -> bool:
@@ -183,14 +183,14 @@ class Column:
 
     @cached_property
     def is_name(self) -> bool:
-        """Whether its texts tell the rows apart."""
+        """Whether its texts identify the rows."""
         filled = [cell for cell in self.cells if cell]
         is_distinct = len(filled) >= DISTINCT * len(self.cells) and len(set(filled)) >= DISTINCT * len(filled) > 0
         return is_distinct and self.kind in ("text", "category") and max(map(len, filled)) <= LONGEST_NAME
 
     @cached_property
     def codes(self) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """Its different texts, sorted, and for each row the position of its text; -1 where the cell is empty."""
+        """Distinct texts, sorted, and the index of each row's text. -1 for empty cells."""
         texts = tuple(sorted({cell for cell in self.cells if not is_empty(cell)}))
         place = {text: at for at, text in enumerate(texts)}
         return texts, np.array([place.get(cell, -1) for cell in self.cells], dtype=np.int32)
@@ -198,7 +198,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table by columns; `key` is the position of the column that names the rows, None where none does."""
+    """A table by columns. `key` is the index of the column that names the rows, or None."""
 
     title: str
     columns: tuple[Column, ...]
@@ -207,18 +207,18 @@ class Columns:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """How each row is called."""
+        """Name of each row."""
         return self.columns[self.key].cells if self.key is not None else ("",) * len(self.rows)
 
     @property
     def noun(self) -> str:
-        """What a row is: the header of the naming column, or the title where that says nothing."""
+        """Word for a row: the header of the naming column, or the title if that header is too general."""
         own = "" if self.key is None else self.columns[self.key].name
         return self.title if own.strip().lower() in PLAIN_NAMES else own
 
 
 def columns_of(table: Table) -> Columns:
-    """The typed columns of a table."""
+    """Return the typed columns of a table."""
     table = without_row_numbers(with_header(table))
     table = replace(table, rows=without_totals(table))
     header = [name.strip() for name in table.header]
@@ -230,11 +230,11 @@ def columns_of(table: Table) -> Columns:
     return Columns(table.title, tuple(columns), table.rows, key)
 
 
-# What is set right
+# Cleaning
 
 
 def with_header(table: Table) -> Table:
-    """The table with one header: two rows of names made one, and a header that is data made a row."""
+    """Return the table with one header. Merge two rows of names, and turn a header with data into a row."""
     if not table.rows:
         return table
     first, rest = table.rows[0].cells, table.rows[1 : 1 + SAMPLE]
@@ -253,7 +253,7 @@ def with_header(table: Table) -> Table:
 
 
 def _merged(upper: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:
-    """Two rows of names as one; an empty upper cell goes on with the one before it."""
+    """Merge two rows of names. An empty upper cell continues the cell before it."""
     names, last = [], ""
     for above, below in zip(upper, lower, strict=True):
         last = above or last
@@ -262,7 +262,7 @@ def _merged(upper: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:
 
 
 def without_row_numbers(table: Table) -> Table:
-    """The table without a first column that only numbers its rows."""
+    """Remove a first column that only numbers the rows."""
     if len(table.header) < 2 or not NAMELESS.fullmatch(table.header[0].strip()):
         return table
     first = table.rows[0].cells[0] if table.rows else ""
@@ -272,7 +272,7 @@ def without_row_numbers(table: Table) -> Table:
 
 
 def without_totals(table: Table) -> tuple[Row, ...]:
-    """The rows less those of totals: at the end by their name, elsewhere where a number is the sum of the others."""
+    """Remove rows of totals: at the end by their name, at the start if a number is the sum of the other rows."""
     rows = list(table.rows)
     while len(rows) > 2 and TOTALS.fullmatch(_first_filled(rows[-1])):
         rows.pop()
@@ -303,7 +303,7 @@ def _share(cells: Sequence[str], read: Read) -> float:
 
 
 def kind_of(cells: Sequence[str]) -> Kind:
-    """The type that most filled cells of a column have."""
+    """Return the type of most filled cells in a column."""
     known = [cell for cell in cells if not is_empty(cell)]
     filled = known[:: max(1, len(known) // SAMPLE)]
     if not filled:
@@ -321,7 +321,7 @@ def kind_of(cells: Sequence[str]) -> Kind:
 
 
 def scale_of(name: str) -> float:
-    """What a number stands for where a header or title names a scale: `Sales ($ bn)`, `telephones (thousands)`."""
+    """Return the factor for numbers if a header or title names a scale: `Sales ($ bn)`, `telephones (thousands)`."""
     words = re.findall(r"[a-z]+", name.lower())
     return next((SCALES[word] for word in words if word in SCALES and len(word) > 1), 1.0)
 
@@ -346,7 +346,7 @@ def _as_number(value: float | datetime.date | None) -> float:
 
 
 def _key(columns: Sequence[Column]) -> int | None:
-    """The column that names the rows: the first of different texts, else of dates or years, else the first text."""
+    """Return the column that names the rows: the first of distinct texts, or of dates or years, or of any text."""
 
     for place, column in enumerate(columns):
         if column.is_name:
@@ -362,7 +362,7 @@ def _key(columns: Sequence[Column]) -> int | None:
 
 
 def long_form(table: Columns) -> Columns | None:
-    """One row for each row and year, where years are columns; None where they are not."""
+    """Return one row for each row and year if years are columns, or else None."""
     years = [(place, found[1]) for place, one in enumerate(table.columns) if (found := YEAR.fullmatch(one.name))]
     years = [(place, year) for place, year in years if table.columns[place].kind in ("number", "integer")]
     if len(years) < FEWEST_YEARS:
@@ -388,13 +388,13 @@ def long_form(table: Columns) -> Columns | None:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A table with several rows of one name, told apart by a column of years."""
+    """A table with several rows of one name that differ in a column of years."""
 
     table: Columns
     year: int
 
     def slice(self, year: float) -> Columns | None:
-        """The rows of one year, without the column of years; None where there are none."""
+        """Return the rows of one year without the column of years, or None if it has no rows."""
         rows = np.flatnonzero(self.table.columns[self.year].values == year).tolist()
         if not rows:
             return None
@@ -410,10 +410,10 @@ class Panel:
 
 
 def panel_of(table: Columns) -> Panel | None:
-    """A table as a panel: its long form, or itself where years tell apart rows of one name."""
+    """Return a table as a panel: its long form, or itself if rows of one name differ by year. Otherwise None."""
     table = long_form(table) or table
     if table.key is None or table.columns[table.key].is_name or table.columns[table.key].is_compared:
-        return None  # names or dates tell the rows apart
+        return None  # names or dates identify the rows
     for place, column in enumerate(table.columns):
         if column.kind == "integer" and all(YEAR.fullmatch(cell) for cell in column.cells if cell):
             return Panel(table, place)

@@ -1,9 +1,9 @@
-"""Questions answered from the tables of documents: read by the learned reader, carried out on the table's columns.
+"""Answer questions from the tables of documents: the learned reader reads them, and plans run on the columns.
 
-1  a year in the question picks its rows out of a table that has a row, or a column, for every year
-2  the reader says what is meant; plans that the table has no answer to are not chosen among
-3  the plan is carried out; sums, means and differences, which the reader does not know, are put together here
-4  of the answers of several tables the most certain is taken, and quoted row by row
+1  a year in the question selects its rows in a table with a row, or a column, for every year
+2  the reader proposes plans, without plans that the table has no answer to
+3  the plan runs, and this module adds sums, means and differences, which the reader does not know
+4  the most certain answer of several tables is returned, with its rows as quotations
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TOGETHER = {
         re.IGNORECASE,
     ),
 }
-"""How one number of many is asked for: the reader, which knows no such form, is asked for the highest instead."""
+"""Words that ask for a mean or a sum. The reader gets a question for the highest value instead."""
 DIFFERENCE = re.compile(
     r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
 )
@@ -53,7 +53,7 @@ DIFFERENCE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class TableAnswer:
-    """What a table answers: a value or the names of rows, how the question was understood, and the rows it rests on."""
+    """Answer from a table: a value or names of rows, the interpretation of the question, and the supporting rows."""
 
     text: str
     value: Value | None
@@ -62,27 +62,27 @@ class TableAnswer:
     certainty: float
     how: str
     table: int | None = None
-    """The node of the table, where it is one of a base."""
+    """The node of the table, if it is in a base."""
 
 
 @dataclass(frozen=True, eq=False)
 class AskedTable:
-    """A table that can be asked."""
+    """A table that answers questions."""
 
     table: Columns
 
     @cached_property
     def panel(self) -> Panel | None:
-        """The table by years, where it is one."""
+        """The table as a panel by years, or None."""
         return panel_of(self.table)
 
     @cached_property
     def whole(self) -> AskedColumns:
-        """All rows, one for each year where years are columns."""
+        """All rows. If years are columns, one row for each year."""
         return AskedColumns(self.table if self.panel is None else self.panel.table)
 
     def answer(self, question: str) -> TableAnswer | None:
-        """The likeliest meaning carried out; over the rows of one year where the question names one."""
+        """Run the likeliest meaning. If the question names one year, use only the rows of that year."""
         if self.panel is None:
             return self.whole.answer(question)
         years = [one for one in quantities(question) if one.is_date and one.value is not None]
@@ -104,46 +104,46 @@ class AskedTable:
 
 
 ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
-"""The words that say what is asked for."""
+"""Words for the requested column or kind."""
 SHOWN = 20
-"""Names that are written out."""
+"""Maximum number of names to list in an answer."""
 BEFORE_OR_AFTER = re.compile(
     r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
 )
-"""What stands before a year that other years are compared with."""
+"""Words before a year that compare with other years."""
 MOST_PARTS = 32
-"""Years of one table that are kept ready."""
+"""Number of years of one table to cache."""
 
 
 def without(question: str, quantity: Quantity) -> str:
-    """The question without a year and the word that ties it to the rest."""
+    """Remove a year and its preposition from the question."""
     before = re.sub(r"[\s,]*\b(?:in|for|of|during|from|year|the year)?[\s,]*$", "", question[: quantity.start])
     return f"{before} {question[quantity.end :].lstrip()}".strip()
 
 
 @dataclass(frozen=True, eq=False)
 class AskedColumns:
-    """Columns that can be asked."""
+    """Columns that answer questions."""
 
     table: Columns
 
     @cached_property
     def base(self) -> TableBase:
-        """The table as the reader sees it."""
+        """The table as a knowledge base for the reader."""
         return TableBase(self.table)
 
     @cached_property
     def reader(self) -> TableQuestions:
-        """The learned reader over it."""
+        """The learned reader over the table."""
         return TableQuestions(self.base)
 
     @cached_property
     def generous(self) -> TableQuestions:
-        """The same for questions that put many values together."""
+        """The learned reader for questions that combine many values."""
         return TableQuestions(self.base, several=True)
 
     def answer(self, question: str) -> TableAnswer | None:
-        """The likeliest meaning carried out, and put together where a sum, a mean or a difference is asked for."""
+        """Run the likeliest meaning. Compute a sum, a mean or a difference if the question asks for one."""
         plain = self._carried_out(self.read(question))
         if DIFFERENCE.search(question):
             return self._difference(question)
@@ -158,7 +158,7 @@ class AskedColumns:
         return plain
 
     def read(self, question: str, *, several: bool = False) -> Understanding:
-        """What the question may mean; with `several`, the value may be that of many rows."""
+        """Return the possible meanings of the question. With `several`, a value may come from many rows."""
         plain, named = find_named(question, self.base, self.base.names)
         dated = self._dated(plain)
         named = [one for one in named if not any(one.start < d.end and d.start < one.end for d in dated)]
@@ -166,7 +166,7 @@ class AskedColumns:
         return reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
 
     def _dated(self, question: str) -> list[Named]:
-        """Dates of the question that are those of one row, where dates name the rows."""
+        """Return mentions of dates that match exactly one row, if dates name the rows."""
         key = self.table.key
         if key is None or self.table.columns[key].kind != "date":
             return []
@@ -198,7 +198,7 @@ class AskedColumns:
         return TableAnswer(text, None, names, rows, understanding.certainty, said(meaning))
 
     def _names(self, question: str, meaning: Meaning, found: Found) -> tuple[str, ...]:
-        """What the nodes found are called, or their cells of the column that "which" asks for."""
+        """Return the names of the result nodes, or their cells in the column after "which"."""
         after = ASKED.search(question)
         wanted = set(terms(after[1])) if after else set()
         used = set(terms(meaning.text))
@@ -212,7 +212,7 @@ class AskedColumns:
         return tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array) if ref.name))
 
     def _extreme(self, meaning: Meaning, found: Found) -> str:
-        """The value that was highest or lowest, to stand after the names."""
+        """Return the highest or lowest value, as text to append to the names."""
         plan = meaning.plan
         if plan.attribute is None or not plan.form.startswith(("max", "min", "compare")):
             return ""
@@ -226,7 +226,7 @@ class AskedColumns:
         return tuple(self.table.rows[place] for place in np.flatnonzero(mask).tolist())
 
     def _together(self, how: str, understanding: Understanding) -> TableAnswer | None:
-        """The sum or mean of an attribute over the rows that a meaning is about."""
+        """Return the sum or mean of an attribute over the rows that a meaning is about."""
         for meaning in understanding.meanings[:1]:
             plan = meaning.plan
             if plan.form not in ("max", "min", "value") or plan.attribute is None:
@@ -242,7 +242,7 @@ class AskedColumns:
         return None
 
     def _difference(self, question: str) -> TableAnswer | None:
-        """How far two rows that a question names are apart."""
+        """Return the difference between two rows that a question names."""
         understanding = self.read(question)
         for meaning in understanding.meanings[:1]:
             named = [sense.nodes.array[:1] for sense in meaning.senses if sense.type == self.base.row_type]
@@ -260,27 +260,27 @@ class AskedColumns:
 
 
 def said(meaning: Meaning) -> str:
-    """A meaning in words, with the names and numbers of the question."""
+    """Return a meaning in words, with the names and numbers of the question."""
     text = re.sub(r"(?<=[<>=] )number (\d+)\b", lambda match: meaning.numbers[int(match[1]) - 1].text, meaning.text)
     return re.sub(r"\b[A-H]\b", lambda match: meaning.named[LETTERS.index(match[0])].text, text)
 
 
 def is_said_by_table(found: TableAnswer, pattern: re.Pattern[str]) -> bool:
-    """Whether a word such as total is part of a column that was understood, or the value is that of one row."""
+    """Return whether a word such as total is part of a matched column, or the value comes from one row."""
     is_cell = found.value is not None and len(found.rows) == 1 and not found.how.startswith(("count", "exists"))
     return is_cell or pattern.search(found.how) is not None
 
 
 class TableQuestions(LearnedReader):
-    """The learned reader over a table: plans that the table has no answer to are not chosen among."""
+    """The learned reader over a table. It excludes plans that the table has no answer to."""
 
     def __init__(self, base: TableBase, *, several: bool = False) -> None:
-        """Over a base made of a table; with `several`, a value may be asked of many rows."""
+        """Create a reader over a table. With `several`, a value may come from many rows."""
         super().__init__(base, base.names)
         self.base, self.several = base, several
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
-        """Whether carrying a plan out gives a value, or some rows."""
+        """Return whether running a plan gives a value or some rows."""
         if plan.form == "describe":
             return True
         used = {branch.mention for branch in plan.branches} | set(plan.mentions)
@@ -297,16 +297,19 @@ class TableQuestions(LearnedReader):
         return not plan.requirements or not bool(execution.required.all())
 
     def _comes_back(self, branch: Branch) -> bool:
-        """Whether a path goes from rows to rows, to others that share a value: no one asks that of a table."""
+        """Return whether a path visits a type twice, as from rows to other rows with the same value.
+
+        Such plans are unlikely.
+        """
         ends = [self.vocabulary.hops[branch.hops[0]].start, *(self.vocabulary.hops[hop].end for hop in branch.hops)]
         return len(set(ends)) < len(ends)
 
 
 KEPT = 16
-"""Tables that are kept ready."""
+"""Number of tables to cache."""
 QUOTED_ROWS = 5
 LEAST = 0.25
-"""A less certain answer is none; chosen on the ten tables of benchmarks/data/tables that may be tuned on."""
+"""Minimum certainty of an answer. Tuned on the ten tables of benchmarks/data/tables for tuning."""
 NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$", re.IGNORECASE)
 
 
@@ -317,21 +320,21 @@ class TableReader:
     kb: StoredKnowledgeBase
 
     def answer(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
-        """The most certain answer from some tables, given by their nodes or by those of their rows."""
+        """Return the most certain answer from some tables, given as nodes of tables or of their rows."""
         best = self.likeliest(question, nodes)
         return best if best is not None and best.certainty >= LEAST else None
 
     def likeliest(self, question: str, nodes: Sequence[int]) -> TableAnswer | None:
-        """The same, however certain it is."""
+        """Return the most certain answer, regardless of its certainty."""
         return most_certain([self._ask(question, node) for node in self.tables(nodes)])
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
-        """The rows that an answer rests on as quotations, and how the question was understood."""
+        """Return the supporting rows of an answer as quotations, and the interpretation of the question."""
         rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED_ROWS]]
         return (*rows, Judgement("table look-up", answer.certainty, answer.how))
 
     def tables(self, nodes: Sequence[int]) -> list[int]:
-        """The tables among some nodes, and those that some of them are rows of, each once."""
+        """Return the tables among some nodes, and the tables whose rows are among them, without duplicates."""
         found: dict[int, None] = {}
         for node in nodes:
             if self.kb.type_of(node) == "table":
@@ -358,12 +361,12 @@ class TableReader:
 
 
 def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:
-    """Of the answers of several tables the most certain; the first of equals."""
+    """Return the most certain answer. Prefer the first of equally certain answers."""
     return max((one for one in answers if one is not None), key=lambda one: one.certainty, default=None)
 
 
 def rows_of(kb: StoredKnowledgeBase, table: int) -> list[int]:
-    """The passages that hold the rows of a long table."""
+    """Return the passages with the rows of a long table."""
     if "has_rows" not in kb.schema.relation_names:
         return []
     return list(kb.neighbors(NodeSet.of([table]), "has_rows", "out"))

@@ -1,1 +1,1 @@
-"""Reading without a model: what a question asks for, the spans that may answer it, and what speaks for each."""
+"""Extraction without a model: the kind of answer a question asks for, candidate spans, and clues for each span."""

@@ -1,4 +1,4 @@
-"""What a question asks for, by its words: the kind of answer, the noun it asks with, the words that say what about."""
+"""Analyse the words of a question: the kind of answer, the noun it asks for, and the words about it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAME_MEANING = (
     "buried burial cemetery interred",
     "created creator developed developer invented inventor",
 )
-"""Words that ask for and tell of one thing."""
+"""Groups of words with the same meaning in questions and answers."""
 _KIND_OF_NOUN: tuple[tuple[Kind, str], ...] = (
     ("year", "year"),
     ("date", "date month day decade century birthday birthdate"),
@@ -56,7 +56,7 @@ _ASKING = tuple(
         r"\b(what|which|who|whom|whose|where|when|how)\b",
     )
 )
-"""Where the asking word stands, surest first: elsewhere such words begin relative clauses."""
+"""Positions of the question word, the most reliable first. Elsewhere such words start relative clauses."""
 _YES_OR_NO = re.compile(
     r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE
 )
@@ -66,18 +66,18 @@ _PHRASE_ENDS = frozenset(
 )
 _BEFORE_NOUNS = frozenset({"is", "was", "are", "were", "the", "a", "an", "name", "of", "kind", "type", "other"})
 FOCUS = 6
-"""Words after the asking word that say what is wanted."""
+"""Maximum number of content words near the question word that describe the answer."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question taken apart."""
+    """A question and its parts."""
 
     text: str
 
     @cached_property
     def terms(self) -> frozenset[str]:
-        """What it says, words of one meaning as one."""
+        """Terms of the question. Words of the same meaning share one term."""
         return meanings(self.text)
 
     @cached_property
@@ -90,7 +90,7 @@ class Asked:
 
     @cached_property
     def focus(self) -> frozenset[str]:
-        """The meanings around the asking word: after it, or before it where it ends the question."""
+        """Terms near the question word: after it, or before it if it ends the question."""
         if self._asking is None:
             return self.terms
         after = [token.text for token in tokenise(self.text[self._asking.end(1) :])]
@@ -101,7 +101,7 @@ class Asked:
 
     @cached_property
     def noun(self) -> str | None:
-        """The noun that names what is wanted: "city" in "in which city", "mother" in "who is the mother of"."""
+        """Noun for the answer: "city" in "in which city", "mother" in "who is the mother of"."""
         if self._asking is None:
             return None
         words = [token.text for token in tokenise(self.text[self._asking.end(1) :])][:9]
@@ -119,7 +119,7 @@ class Asked:
 
     @cached_property
     def kind(self) -> Kind:
-        """What kind of answer it wants."""
+        """Kind of answer that the question asks for."""
         word = self._word
         sure = word in ("what", "how") or (word == "which" and self.noun in KIND_OF_NOUN)
         if _YES_OR_NO.search(self.text) and not sure:
@@ -140,17 +140,17 @@ class Asked:
         return "thing"
 
     def about(self, *words: str) -> bool:
-        """Whether it uses one of these words or another of the same meaning."""
+        """Return whether the question uses one of these words, or a word of the same meaning."""
         return bool(self.terms & meanings(" ".join(words)))
 
 
 def meanings(text: str) -> frozenset[str]:
-    """The terms of a text; words of the same meaning become one term."""
+    """Return the terms of a text. Words of the same meaning share one term."""
     return frozenset(as_meanings(terms(text)))
 
 
 def as_meanings(found: Iterable[str]) -> list[str]:
-    """Terms with one for all words of the same meaning."""
+    """Replace words of the same meaning by one term."""
     return [_MEANING.get(term, term) for term in found]
 
 

@@ -1,4 +1,4 @@
-"""What speaks for a span as the answer: its shape, its sentence, the words around it, and the passages it links."""
+"""Clues for a span as the answer: its shape, its sentence, the words around it, and the passages it connects."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _LINKS = frozenset(
     {"in", "at", "from", "near", "of", "by", "with", "as", "is", "was", "for", "to", "on", "named", "called"}
 )
 DIRECT = 0.9
-"""The share of the question's weight from which on one source is said to cover it."""
+"""Minimum share of the question's weight for a source that covers the question."""
 _AT = ("in", "at", "near", "from")
 _WHO = ("by", "and", "with", "actor", "actress", "director", "singer", "son of", "daughter of")
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of a source, with the meanings of its words and where they stand."""
+    """A sentence of a source, with the terms of its words and their positions."""
 
     source: int
     place: int
     text: str
     words: tuple[tuple[str, int], ...]
-    """Meaning and place of every word that is no stop word, places in words."""
+    """Term and position of every word that is not a stop word. Positions count words."""
 
     @cached_property
     def meanings(self) -> frozenset[str]:
-        """Of all words."""
+        """Terms of all words."""
         return frozenset(meaning for meaning, _ in self.words)
 
 
@@ -54,7 +54,7 @@ class Candidate:
 
 
 class Evidence:
-    """The sentences of the sources and how the sources hang together, for one question."""
+    """Sentences of the sources and the links between sources, for one question."""
 
     def __init__(self, asked: Asked, sources: Sequence[Source]) -> None:
         self.asked, self.sources = asked, sources
@@ -82,16 +82,16 @@ class Evidence:
         ]
 
     def share(self, found: frozenset[str]) -> float:
-        """The weight of some of the question's terms."""
+        """Return the weight of some of the question's terms."""
         return sum(self.rarity[term] for term in sorted(found & self.asked.terms)) / self.whole
 
     def linked(self, source: int) -> set[int]:
-        """Sources that name this one or are named by it."""
+        """Return the sources that name this source or that it names."""
         return self.names[source] | {other for other, named in enumerate(self.names) if source in named}
 
     @cached_property
     def reach(self) -> str:
-        """Whether one source covers the question or the answer stands where another leads: clues weigh otherwise."""
+        """Either "direct" (one source covers the question) or "linked". Each has its own clue weights."""
         asking = self.share(self.asked.terms - self.wanted)
         best = max((self.share(found - self.wanted) for found in self.covered), default=0.0)
         return "direct" if best >= DIRECT * asking else "linked"
@@ -117,7 +117,7 @@ class Evidence:
         return found
 
     def candidates(self) -> Iterator[Candidate]:
-        """Every span that says something new."""
+        """Yield every span with words that the question does not have."""
         focus = self.asked.focus
         for sentence in self.sentences:
             of_source = self.of_source[sentence.source]
@@ -173,7 +173,7 @@ class Evidence:
         return clues
 
     def _elsewhere(self, plain: str) -> Clues:
-        """How all sources speak of the same words."""
+        """Return clues from all sources that contain the same words."""
         holding = [text for text in self.texts if plain in text]
         return {
             "sources": len(holding) / len(self.texts),
@@ -186,7 +186,7 @@ class Evidence:
         }
 
     def _is_a(self, key: str, wanted: frozenset[str]) -> bool:
-        """Whether the source about a name opens by calling it what the question asks for."""
+        """Return whether the source about a name uses the noun of the question in its first sentence."""
         for place, keys in enumerate(self.keys):
             if key in keys:
                 opening = next((s for s in self.sentences if s.source == place), None)
@@ -194,7 +194,7 @@ class Evidence:
         return False
 
     def _life(self, text: str, span: Span) -> Clues:
-        """Birth stands before the dash in the brackets after a name, death behind it."""
+        """Return clues for a date in the brackets after a name. Birth is before the dash, death after it."""
         inside = _OPENS_LIFE.search(text[: span.start])
         if inside is None:
             return {}

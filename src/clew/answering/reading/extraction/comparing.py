@@ -1,4 +1,4 @@
-"""Questions about two things: one of them by a date or by what is said of it, or whether both are alike."""
+"""Answer questions about two things: one of them by a date or a description, or whether both are alike."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAKERS = ("direct", "perform", "compos", "produc", "writ", "creat")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Something a question names, as it writes it, and the source about it."""
+    """A thing in the question, in the question's words, and the source about it."""
 
     text: str
     source: int
@@ -30,7 +30,7 @@ class Option:
 
 
 def options(question: str, sources: Sequence[Source]) -> list[Option]:
-    """What the question names that has a source of its own, in reading order, longest titles first."""
+    """Return the things in the question that have a source, in reading order. Longer titles take precedence."""
     folded = question.casefold()
     found: list[Option] = []
     forms = [(form, place) for place, source in enumerate(sources) for form in title_forms(source.title)]
@@ -45,7 +45,7 @@ def options(question: str, sources: Sequence[Source]) -> list[Option]:
 
 
 def compared(asked: Asked, sources: Sequence[Source]) -> Read | None:
-    """The answer to a question about two things; None where it is none, or where the sources lack one of them."""
+    """Return the answer to a question about two things. Return None for other questions, or if a source is missing."""
     named = options(asked.text, sources)
     for first, second in pairwise(named):
         between = asked.text[first.end : second.start]
@@ -81,7 +81,7 @@ def _alike(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source])
             alike = bool(origins(first.text) & origins(second.text))
         else:
             shared = places(first.text, first.title) & places(second.text, second.title)
-            alike = len(shared) >= (1 if asked.about("country") else 2)  # a state is told with its country
+            alike = len(shared) >= (1 if asked.about("country") else 2)  # a state comes with its country
         return Read("yes" if alike else "no", cited)
     wanted = asked.terms - meanings(pair[0].text) - meanings(pair[1].text) - meanings("both")
     holds = all(wanted <= meanings(f"{source.title} {source.text}") for source in (first, second))
@@ -89,7 +89,7 @@ def _alike(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source])
 
 
 def _meant(asked: Asked, option: Option, sources: Sequence[Source]) -> int:
-    """The source about an option, or about its director and the like where the question is about that."""
+    """Return the source about an option, or about its director or other maker if the question asks about the maker."""
     for verb in _MAKERS:
         if re.search(rf"\b{verb}\w*(?:or|er|ors|ers)\b", asked.text, re.IGNORECASE):
             found = maker(sources[option.source].text, verb, sources)
@@ -98,7 +98,7 @@ def _meant(asked: Asked, option: Option, sources: Sequence[Source]) -> int:
 
 
 def _day(asked: Asked, text: str) -> Day | None:
-    """The date a comparison is about: of death, of birth, or the first that is told."""
+    """Return the date to compare: of death, of birth, or the first date in the text."""
     if asked.about("died"):
         return life(text).died
     lived = life(text)

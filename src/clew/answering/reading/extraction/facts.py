@@ -1,4 +1,4 @@
-"""What an encyclopedic text tells of its subject: when it was born and died, where it comes from, who made it."""
+"""Facts about the subject of an encyclopedic text: its birth and death, its origin and its maker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.core.proper_names import name_key, proper_names, sentences, title_form
 from clew.core.roles import Source
 
 Day = tuple[int, int, int]
-"""Year, month and day; zero where a text does not say."""
+"""Year, month and day. Unknown parts are zero."""
 _MONTHS = MONTH.split("|")
 _LIFE = re.compile(r"\(([^()]*\d{3}[^()]*)\)")
 _BORN = re.compile(r"\bborn\b", re.IGNORECASE)
@@ -21,14 +21,14 @@ _TO = re.compile(r"\s[–—-]\s?|\s?[–—]\s?|(?<=\d)-(?=\d{4})")
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """When someone was born and died, as far as a text says."""
+    """Dates of birth and death of a person. Unknown dates are None."""
 
     born: Day | None = None
     died: Day | None = None
 
 
 def life(text: str) -> Life:
-    """From the brackets after a name, "(5 May 1818 – 14 March 1883)", or from the words born and died."""
+    """Read the brackets after a name, "(5 May 1818 – 14 March 1883)", or dates after the words born and died."""
     for bracket in _LIFE.finditer(text[:400]):
         parts = _TO.split(bracket[1], maxsplit=1)
         if _BORN.search(bracket[1]) or len(parts) == 2:
@@ -39,7 +39,7 @@ def life(text: str) -> Life:
 
 
 def day(text: str) -> Day | None:
-    """The first date of a text; its year where no more is said."""
+    """Return the first date of a text, or its year if there is no full date."""
     for match in DATE.finditer(text):
         years = re.findall(r"\d{3,4}", match[0])
         if years:
@@ -56,7 +56,7 @@ def _after(word: re.Pattern[str], text: str) -> Day | None:
 
 
 def origins(text: str) -> frozenset[str]:
-    """Nationalities and places in the sentence that says what something is; their first letters, as they inflect."""
+    """Return nationalities, or else places, in the first sentence. Cut to five letters because of their inflection."""
     opening = " ".join(sentences(text)[:1])
     says = re.search(r"\b(?:is|was|are|were)\b", opening)
     told = opening[says.end() :] if says else opening
@@ -66,14 +66,14 @@ def origins(text: str) -> frozenset[str]:
 
 
 def places(text: str, title: str) -> frozenset[str]:
-    """Names of places in the sentence that says what something is."""
+    """Return the names in the first two sentences, without the title."""
     own = name_key(title)
     opening = " ".join(sentences(text)[:2])
     return frozenset(name_key(name.text) for name in proper_names(opening)) - {own}
 
 
 def maker(text: str, verb: str, sources: Sequence[Source]) -> int | None:
-    """The source about whoever a text says made its subject: after "directed by", or else any source it names."""
+    """Return the source about the maker of a text's subject: after "directed by", or else any source it names."""
     found = re.search(rf"\b{verb}\w*\b[^.]{{0,40}}?\bby\b", text)
     named = [name_key(name.text) for name in proper_names(text[found.end() : found.end() + 120])] if found else []
     for wanted in named:
@@ -87,7 +87,7 @@ def maker(text: str, verb: str, sources: Sequence[Source]) -> int | None:
 
 
 def titled(key: str, sources: Sequence[Source]) -> int | None:
-    """The source whose title is a name, given as its key."""
+    """Return the source whose title has this name key."""
     for place, source in enumerate(sources):
         if any(name_key(form) == key for form in title_forms(source.title)):
             return place

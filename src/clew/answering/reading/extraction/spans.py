@@ -1,4 +1,4 @@
-"""Pieces of a sentence that may be an answer: names, dates, numbers, quoted titles and plain noun phrases."""
+"""Spans of a sentence that may be an answer: names, dates, numbers, quoted titles and plain noun phrases."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _JOINTS = (re.compile(r" (?:in|on|to|for)(?: the)? "), re.compile(r" of(?: the)?
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Characters of a sentence and what they look like."""
+    """A span of a sentence and its shape."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Span:
 
 
 def spans(text: str) -> Iterator[Span]:
-    """Every piece of a sentence that may be an answer; they overlap."""
+    """Yield every span of a sentence that may be an answer. Spans may overlap."""
     taken: list[tuple[int, int]] = []
     for pattern in (DATE, RANGE, YEAR):
         for match in pattern.finditer(text):
@@ -67,7 +67,7 @@ def _names(text: str) -> Iterator[Span]:
         if before is not None and text[before[1] : name.start] == ", ":
             yield Span(before[0], name.end, "place")
         before = (name.start, name.end)
-        for joint in _JOINTS:  # "Lake in Brown County" holds two names, "University of Ohio" one or two
+        for joint in _JOINTS:  # "Lake in Brown County" contains two names, "University of Ohio" one or two
             place = name.start
             for joined in joint.finditer(name.text):
                 yield Span(place, name.start + joined.start(), "name")
@@ -80,7 +80,7 @@ def _names(text: str) -> Iterator[Span]:
 
 
 def _phrases(text: str) -> Iterator[Span]:
-    """Runs of up to four plain words between stop words and marks."""
+    """Yield runs of up to four plain words between stop words and punctuation."""
     for run in _PLAIN.finditer(text):
         start = None
         end = run.start()
@@ -100,5 +100,5 @@ def _tails(text: str, start: int, end: int) -> Iterator[Span]:
     words = text[start:end].split(" ")
     if len(words) <= 4 and (len(words) > 1 or len(words[0]) > 3):
         yield Span(start, end, "phrase")
-    if len(words) > 1:  # the noun without what qualifies it
+    if len(words) > 1:  # the noun without its modifiers
         yield Span(end - len(words[-1]), end, "phrase")
