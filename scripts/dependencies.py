@@ -68,12 +68,12 @@ def main() -> None:
 
 
 def normal(name: str) -> str:
-    """A name as indexes spell it."""
+    """Return a name as indexes spell it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def described(one: Distribution) -> Package:
-    """What an installed package says of itself, and what it takes."""
+    """Return the metadata and the size of an installed package."""
     size = sum(path.stat().st_size for file in one.files or () if (path := Path(str(file.locate()))).is_file())
     return Package(name=normal(one.name), version=one.version, licence=licence(one), bytes=size)
 
@@ -116,7 +116,7 @@ def needed(requirements: Iterable[str]) -> dict[str, Distribution]:
 
 
 def document() -> str:
-    """The page of all dependencies."""
+    """Return the page of all dependencies."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     plain = needed(project["dependencies"])
     whole = sum(described(one)["bytes"] for one in plain.values()) / 1e6
@@ -137,7 +137,7 @@ def document() -> str:
 
 
 def on_the_index(requirement: str) -> str:
-    """What an index says of a package: name, version, licence, and how much is downloaded for one system."""
+    """Return name, version, licence and download size of a package from an index."""
     name = re.split(r"[<>=\[]", requirement)[0]
     with urllib.request.urlopen(f"https://pypi.org/pypi/{name}/json", timeout=60) as reply:
         told = json.load(reply)
@@ -149,7 +149,7 @@ def on_the_index(requirement: str) -> str:
 
 
 def table(packages: dict[str, Distribution]) -> Iterator[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     yield "| package | version | licence | MB |"
     yield "| --- | --- | --- | ---: |"
     for name in sorted(packages):

@@ -40,7 +40,7 @@ class Encoder(torch.nn.Module):
         self.model = model
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        """The last hidden state of every token."""
+        """Return the last hidden state of every token."""
         return self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
 
 

@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def built(folder: Path, out: Path) -> Path:
-    """The wheel, with the sdist beside it; what an earlier build left in `out` is refused."""
+    """Build the wheel and the sdist. Refuse files of an earlier build in `out`."""
     if out.exists() and any(out.iterdir()):
         sys.exit(f"{out} is not empty: remove it, or name another folder with --out")
     python = environment(folder / "tools")
@@ -84,13 +84,13 @@ def built(folder: Path, out: Path) -> Path:
 
 
 def environment(place: Path) -> Path:
-    """The Python of a new and empty environment."""
+    """Return the Python of a new and empty environment."""
     venv.create(place, with_pip=True)
     return place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
 def ask_offline(python: Path, folder: Path) -> None:
-    """The first question of a new user, with every host but this one out of reach."""
+    """Ask a new user's first question without a network."""
     (folder / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in NODES), "utf-8")
     (folder / "edges.tsv").write_text("\n".join(EDGES) + "\n", "utf-8")
     begun = time.perf_counter()
@@ -106,7 +106,7 @@ def ask_offline(python: Path, folder: Path) -> None:
 
 
 def offline(python: Path, folder: Path, *arguments: str) -> str:
-    """What a command prints that can reach no other machine, away from the sources."""
+    """Return the output of a command without a network, outside the sources."""
     command = [str(python), "-I", "-c", OFFLINE, *arguments]
     return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, encoding="utf-8").stdout
 
@@ -138,14 +138,14 @@ def write_bill(wheel: Path, packages: list[Package]) -> Path:
 
 
 def component(one: Package) -> dict[str, Any]:
-    """A package as CycloneDX has it; a licence that is unknown is left out."""
+    """Return a package for CycloneDX, without an unknown licence."""
     named = [{"license": {"name": one["licence"]}}] if one["licence"] != "unknown" else []
     told = {"type": "library", "bom-ref": purl(one), "name": one["name"], "version": one["version"], "purl": purl(one)}
     return {**told, "licenses": named}
 
 
 def purl(one: Package) -> str:
-    """The address of a package among all packages."""
+    """Return the package URL."""
     return f"pkg:pypi/{one['name']}@{one['version']}"
 
 
@@ -158,7 +158,7 @@ def show_sizes(packages: list[Package]) -> None:
 
 
 def run(*command: object) -> None:
-    """A command that must succeed; its output is shown."""
+    """Run a command that must succeed, and show its output."""
     subprocess.run(list(map(str, command)), check=True)
 
 

@@ -134,7 +134,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[str, str]]:
-    """A server with every kind of base, and one with users."""
+    """Start a server with every kind of base, and one with users."""
     base = ROOT / ".demo" / "hpo.kb"
     asked = [(MARFAN, "NCBIGene:2200"), ("What is Noonan syndrome?", "OMIM:163950")]
     lines = [json.dumps({"id": text, "question": text, "answers": [key]}) for text, key in asked]
@@ -182,7 +182,7 @@ def take(browser: Browser, look: str, plain: str, team: str, folder: Path) -> No
 
 
 def opened(browser: Browser, look: str) -> BrowserContext:
-    """A browser with this look."""
+    """Open a browser with this appearance."""
     width, scheme = LOOKS[look]
     context = browser.new_context(
         viewport={"width": width, "height": 860}, color_scheme=scheme, reduced_motion="reduce", locale="en"
@@ -216,7 +216,7 @@ def shoot(page: Page, site: str, address: str, step: Step, file: Path) -> None:
 
 
 def keep(browser: Browser, folder: Path) -> None:
-    """What the documentation shows."""
+    """Take the screenshots of the documentation."""
     images = ROOT / "docs" / "images"
     images.mkdir(parents=True, exist_ok=True)
     for look, names in SHOWN.items():

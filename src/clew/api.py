@@ -97,7 +97,7 @@ class Base:
         return self.ask(text, "query", kinds=kinds)
 
     def conversation(self, method: str | Method = catalog.DEFAULT_METHOD, **options: object) -> Conversation:
-        """A conversation: questions one after another, each of which may lean on those before it."""
+        """Start a conversation, in which questions may refer to earlier ones."""
         from clew.answering.conversation import Conversation
 
         return Conversation(self.tools, self.method(method, options))
@@ -111,7 +111,7 @@ class Base:
     def stream(
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any
     ) -> Iterator[Span | Unchecked | Answer]:
-        """The steps as they begin and end, the answer while a model writes it, then the answer, checked."""
+        """Yield the steps, the text that a model writes, and at last the checked answer."""
         from clew.core.unchecked import Unchecked
 
         events: SimpleQueue[Span | Unchecked | Answer | BaseException] = SimpleQueue()
@@ -137,7 +137,7 @@ class Base:
     def estimate(
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, *, model: str, **options: object
     ) -> Estimate:
-        """What a question would cost: the method runs with a model that answers typically and is paid nothing."""
+        """Estimate the cost of a question by a run with a free model that gives typical replies."""
         from clew.models.opening import open_estimating
         from clew.models.prices import Estimate
 
@@ -148,7 +148,7 @@ class Base:
         return counting.estimate()
 
     def method(self, method: str | Method, options: Mapping[str, object] | None = None) -> Method:
-        """A method by name and options; one that is given whole takes no further options."""
+        """Return a method by its name and options. A method object takes no options."""
         if isinstance(method, str):
             return catalog.create(method, options)
         if options:
@@ -156,11 +156,11 @@ class Base:
         return method
 
     def with_model(self, model: str | LanguageModel | None) -> Base:
-        """The same base with another model; what is open already is shared."""
+        """Return the same base with another model. Open files are shared."""
         return replace(self, tools=self.tools.with_model(_opened(model, self.ledger)))
 
     def for_groups(self, groups: Iterable[str]) -> Base:
-        """The base as somebody of these groups may see it: what is for other groups is not there.
+        """Return the view of the base for members of these groups.
 
         It is made when it is first asked for, and kept. `[]` leaves what everybody may see.
         """
@@ -179,13 +179,13 @@ class Base:
         return exploring.find(self.tools, text, type, k, in_text=in_text)
 
     def show(self, node: str, most: int = 10) -> dict[str, Any]:
-        """A node, by key or name: its document, its attributes, and its first neighbours by relation."""
+        """Return a node by key or name, with its document, its attributes and its first neighbours by relation."""
         from clew.answering import exploring
 
         return exploring.show(self.tools, node, most)
 
     def page_image(self, node: str, files: str | Path | None = None, *, scale: float = 1.5) -> bytes:
-        """The PDF page of a passage, table or page as PNG, its lines marked.
+        """Return the PDF page of a passage, table or page as PNG with its lines marked.
 
         The file is looked for in the folder `files`, or else where this user built the base from and in the current
         folder; one that has changed since is refused.
@@ -199,19 +199,19 @@ class Base:
     def neighbours(
         self, node: str, relation: str | None = None, direction: Direction = "any", k: int = 20
     ) -> dict[str, Any]:
-        """A node with some neighbours of each relation: nodes, edges, and counts."""
+        """Return a node with some neighbours of each relation, as nodes, edges and counts."""
         from clew.answering import exploring
 
         return exploring.neighbours(self.tools, node, relation, direction, k)
 
     def mentions(self, text: str) -> list[dict[str, Any]]:
-        """The names in a text with the nodes they may stand for."""
+        """Return the names in a text with their possible nodes."""
         from clew.answering import exploring
 
         return exploring.mentions(self.tools, text)
 
     def subgraph(self, *entities: str, hops: int = 4, write: bool = False) -> ShownSubgraph:
-        """What lies between entities, named by key or name: all shortest paths from each to the last one.
+        """Return all shortest paths from each entity to the last one. Entities are keys or names.
 
         With `write` the model tells it in sentences, and these are checked: `shown.written`.
         """
@@ -220,7 +220,7 @@ class Base:
         return exploring.between(self.tools, entities, hops, write=write)
 
     def document(self, name: str) -> dict[str, Any]:
-        """A file as it was read: its passages and tables in reading order, with their pages."""
+        """Return the passages and tables of a file in reading order, with their pages."""
         from clew.answering import exploring
 
         return exploring.document(self.tools, name)
@@ -291,7 +291,7 @@ def open(
 
 
 def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel | None:
-    """A model by its spec, or one that is made already: its calls are traced and count against the budget too."""
+    """Return a model by its spec or as given, with traced calls that count against the budget."""
     if model is None or model == "none":
         return None
     if isinstance(model, str):
