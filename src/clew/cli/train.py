@@ -134,7 +134,12 @@ def reader(
         str, typer.Option("--model", help="A base: language model that writes questions about its content.")
     ] = "none",
     undo: Annotated[bool, typer.Option("--undo", help="A base: restore the bundled reader.")] = False,
-    left_out: LeftOut = None,
+    left_out: Annotated[
+        str | None,
+        typer.Option(
+            "--left-out", metavar="K/N", help="Hold out fold K of N, or schemas by prefixes of their names: j_,k_."
+        ),
+    ] = None,
     epochs: Epochs = 7,
     seed: Seed = 0,
     as_json: AsJson = False,
