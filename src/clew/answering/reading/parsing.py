@@ -67,14 +67,15 @@ class LearnedParser:
         left = len(best.unexplained[0].split()) if best.unexplained else 0
         is_doubtful = all(one.is_doubtful for one in first.named)
         is_vague = understanding.is_english and explained < EXPLAINED
-        if is_vague and understanding.certainty < CERTAIN and not understanding.unknown:  # no query says it
-            kind = self._said_type(understanding.question)
-            if self.reader.is_written_about(kind):
-                by_text = Interpretation.of_text(understanding.question, kind)
-                return Parse(by_text, certainty=understanding.certainty, is_loose=True)
-        is_vague &= left > MOST_UNEXPLAINED[is_doubtful]
+        is_unlikely = understanding.certainty < CERTAIN and not understanding.unknown
+        kind = self._said_type(understanding.question)
+        if is_vague and is_unlikely and kind not in (None, best.type) and self.reader.is_written_about(kind):
+            return Parse(Interpretation.of_text(understanding.question, kind), certainty=0.0, is_loose=True)
+        is_vague &= is_unlikely or left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(best.type)
-        certainty = understanding.certainty * (explained if is_loose else 1.0)
+        certainty = understanding.certainty
+        if is_loose:  # the query may be a part of what is asked
+            certainty = explained * first.share / sum(one.share for one in understanding.meanings)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
         if any(map(quantities, best.unexplained)):
             certainty = min(certainty, WITHOUT_NUMBER)

@@ -444,7 +444,8 @@ class Proposer:
                         hop = what - len(self.owners)
                         own = (None, hop) if hop >= 0 else (what, None)
                         requirement = Requirement(own[0], COMPARISONS[at], place, hop=own[1])
-                        choices.append((requirement, likely + float(quantity.operators[at])))
+                        if hop < 0 or COMPARISONS[at] != "=":  # "chromosome 15" is more frequent than "15 genes"
+                            choices.append((requirement, likely + float(quantity.operators[at])))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
