@@ -89,7 +89,7 @@ def test_files_after_a_refused_one_are_sent_and_each_says_how_it_stands(page, si
     page.get_by_role("link", name="third.md").wait_for()
     page.get_by_role("link", name="first.md").wait_for()
     refused = page.get_by_role("listitem").filter(has_text="second.exe")
-    refused.get_by_text("cannot be read").wait_for()
+    refused.get_by_text("unsupported").wait_for()
     page.get_by_text("One file is not ready").wait_for()
     page.get_by_role("button", name="Retry second.exe").click()
     refused.get_by_text("refused: ").wait_for()

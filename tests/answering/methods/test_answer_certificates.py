@@ -202,4 +202,4 @@ def test_the_papers_fixpoint_has_no_formal_query_where_it_keeps_more_than_is_rig
     )
     answer = ask(create("four_step_focus"), "a triangle", toolbox)
     assert "sparql" not in answer.query
-    assert "by itself" in answer.query["text"]
+    assert "separately" in answer.query["text"]

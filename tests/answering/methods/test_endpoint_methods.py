@@ -122,7 +122,7 @@ def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, t
 def test_more_rows_than_are_allowed_are_an_error_that_says_so(films, tmp_path):
     there = opened(films[1], tmp_path)
     there.remote.endpoint.politeness = Politeness(per_second=1000, page=1, most_rows=1)
-    with pytest.raises(StorageError, match="has more than 1 rows for one query"):
+    with pytest.raises(StorageError, match="more than 1 rows for one query"):
         create("focus_plus").answer(QUESTIONS[1], there)
 
 

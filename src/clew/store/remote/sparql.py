@@ -129,8 +129,11 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
 
     def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
         """Return whether a node is at the end of all `ways` and of none of `avoided`, with one query."""
-        patterns = [self._along(way, f"a{place}") for place, way in enumerate(ways)]
-        patterns += [f"FILTER NOT EXISTS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
+        # each way by itself: joined as one pattern, long ways multiply before they meet
+        patterns = [
+            f"{{ SELECT DISTINCT ?x WHERE {{ {self._along(way, f'a{place}')} }} }}" for place, way in enumerate(ways)
+        ]
+        patterns += [f"MINUS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
         return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
 
     def _along(self, way: Way, name: str) -> str:
