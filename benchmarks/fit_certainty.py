@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fit_names import logistic
 
 import clew
 from clew.answering.reading.reader import Combiner
@@ -85,21 +86,6 @@ def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
     return values, np.array([row.is_right for row in rows], dtype=np.float64)
 
 
-def fitted(values: Any, labels: Any) -> Any:
-    """Return weights and a bias: logistic regression by Newton's method, with a penalty on large weights."""
-    mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-3
-    scaled = np.hstack(((values - mean) / deviation, np.ones((len(values), 1))))
-    penalty = np.full(scaled.shape[1], PENALTY)
-    penalty[-1] = 0.0
-    weights = np.zeros(scaled.shape[1])
-    for _ in range(30):
-        likely = 1 / (1 + np.exp(-scaled @ weights))
-        curve = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + np.diag(penalty)
-        weights -= np.linalg.solve(curve, scaled.T @ (likely - labels) + penalty * weights)
-    own = weights[:-1] / deviation
-    return np.append(own, weights[-1] - own @ mean)
-
-
 def report(rows: list[Row], names: list[str]) -> None:
     """Print how many are right by the certainty that bases left out of the fit get."""
     bases = sorted({row.base for row in rows})
@@ -107,8 +93,8 @@ def report(rows: list[Row], names: list[str]) -> None:
     fold = np.array([bases.index(row.base) % FOLDS for row in rows])
     likely = np.zeros(len(rows))
     for one in range(FOLDS):
-        weights = fitted(values[fold != one], labels[fold != one])
-        likely[fold == one] = 1 / (1 + np.exp(-(values[fold == one] @ weights[:-1] + weights[-1])))
+        weights, bias = logistic(values[fold != one], labels[fold != one], PENALTY)
+        likely[fold == one] = 1 / (1 + np.exp(-(values[fold == one] @ weights + bias)))
     print(f"{len(rows)} readings, {labels.mean():.3f} right")
     limits = (0, 0.1, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.01)
     for low, high in pairwise(limits):
@@ -137,8 +123,8 @@ def main() -> None:
             given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
     names = sorted(rows[0].features)
     report(rows, names)
-    weights = fitted(*matrix(rows, names))
-    told = {"weights": dict(zip(names, weights[:-1].round(4).tolist(), strict=True)), "bias": round(weights[-1], 4)}
+    weights, bias = logistic(*matrix(rows, names), PENALTY)
+    told = {"weights": dict(zip(names, weights.round(4).tolist(), strict=True)), "bias": round(bias, 4)}
     if given.out:
         given.out.write_text(json.dumps(told) + "\n", "utf-8")
 

@@ -123,20 +123,24 @@ def read(tools: Any, text: str) -> list[tuple[int, int, Floats]]:
     return seen if understanding.is_english else []
 
 
-def fitted(rows: Sequence[Row]) -> tuple[Floats, float]:
-    """Logistic regression by Newton's method, with a penalty on large weights."""
-    values, labels = np.array([row.features for row in rows]), np.array([row.is_name for row in rows], dtype=np.float64)
+def logistic(values: Floats, labels: Floats, penalty: float) -> tuple[Floats, float]:
+    """Return weights and a bias: logistic regression by Newton's method, with a penalty on large weights."""
     mean, deviation = values.mean(axis=0), values.std(axis=0) + 1e-3
     scaled = np.hstack(((values - mean) / deviation, np.ones((len(values), 1)))).astype(np.float64)
-    penalty = np.full(scaled.shape[1], PENALTY)
-    penalty[-1] = 0.0
+    penalties = np.full(scaled.shape[1], penalty)
+    penalties[-1] = 0.0
     weights = np.zeros(scaled.shape[1])
     for _ in range(STEPS):
         likely = 1 / (1 + np.exp(-np.clip(scaled @ weights, -30, 30)))
-        curve = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + np.diag(penalty)
-        weights -= np.linalg.solve(curve, scaled.T @ (likely - labels) + penalty * weights)
+        curve = (scaled * (likely * (1 - likely))[:, None]).T @ scaled + np.diag(penalties)
+        weights -= np.linalg.solve(curve, scaled.T @ (likely - labels) + penalties * weights)
     own = weights[:-1] / deviation
     return own, float(weights[-1] - own @ mean)
+
+
+def fitted(rows: Sequence[Row]) -> tuple[Floats, float]:
+    values, labels = np.array([row.features for row in rows]), np.array([row.is_name for row in rows], dtype=np.float64)
+    return logistic(values, labels, PENALTY)
 
 
 def report(rows: Sequence[Row], weights: Floats, bias: float) -> None:

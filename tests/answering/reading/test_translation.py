@@ -130,8 +130,8 @@ FORMS_AND_QUERIES = [
     (
         Plan("each", FILM, (), (), hop=OUT["has_genre"]),
         (
-            "find distinct x, count(distinct other for (x) -[has_genre]-> (other)) as number where (x: Film) "
-            "order by count(distinct other for (x) -[has_genre]-> (other)) desc"
+            "find distinct x, count(distinct other for (x) -[has_genre]-> (other: Genre)) as number where (x: Film) "
+            "order by count(distinct other for (x) -[has_genre]-> (other: Genre)) desc"
         ),
     ),
     (
@@ -141,7 +141,7 @@ FORMS_AND_QUERIES = [
     (Plan("ascending", FILM, (), (), LENGTH), "find distinct x where (x: Film) order by x.length"),
     (
         Plan("list", FILM, (), (Requirement(None, ">=", 0, hop=OUT["has_genre"]),)),
-        "find distinct x where (x: Film) and count(distinct other for (x) -[has_genre]-> (other)) >= 3",
+        "find distinct x where (x: Film) and count(distinct other for (x) -[has_genre]-> (other: Genre)) >= 3",
     ),
     (
         Plan("list", 1, (Branch(None, (OUT["directedBy"],)),), OLD),

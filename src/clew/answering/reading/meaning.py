@@ -54,8 +54,6 @@ class Understanding:
     question: str
     named: tuple[Named, ...] = ()
     meanings: tuple[Meaning, ...] = ()
-    none: float = 0.0
-    """Log-probability that none of the meanings is right."""
     certainty: float = 0.0
     """Probability that the first meaning is right."""
     is_english: bool = True

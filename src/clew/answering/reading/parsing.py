@@ -14,7 +14,7 @@ from clew.answering.reading.unknown import CERTAIN
 from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
-from clew.store.index.tokens import terms, tokenise
+from clew.store.index.tokens import tokenise
 
 OTHERS = 4
 """Maximum number of other meanings to try if the first meaning has no answer."""
@@ -68,8 +68,8 @@ class LearnedParser:
         is_doubtful = all(one.is_doubtful for one in first.named)
         is_vague = understanding.is_english and explained < EXPLAINED
         is_unlikely = understanding.certainty < CERTAIN and not understanding.unknown
-        kind = self._said_type(understanding.question)
-        if is_vague and is_unlikely and kind not in (None, best.type) and self.reader.is_written_about(kind):
+        kind = self._said_type(understanding.question) if is_vague and is_unlikely else None
+        if kind not in (None, best.type) and self.reader.is_written_about(kind):
             return Parse(Interpretation.of_text(understanding.question, kind), certainty=0.0, is_loose=True)
         is_vague &= is_unlikely or left > MOST_UNEXPLAINED[is_doubtful]
         is_loose = is_vague and self.reader.is_written_about(best.type)
@@ -83,9 +83,8 @@ class LearnedParser:
 
     def _said_type(self, question: str) -> str | None:
         """Return the type that a question names, if it names only one."""
-        said, vocabulary = set(terms(question)), self.reader.vocabulary
-        kinds = [kind for kind in self.reader.schema.type_names if said.issuperset(terms(vocabulary.type_words(kind)))]
-        return kinds[0] if len(kinds) == 1 else None
+        kinds = self.reader.scorer.said_types(question).nonzero()[0]
+        return self.reader.schema.type_names[kinds[0]] if len(kinds) == 1 else None
 
     def _is_truth(self, asked: Interpretation) -> bool:
         return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"

@@ -341,9 +341,9 @@ class LearnedReader:
         if not encoders.reads_english:  # plans contain only English words
             features |= {"strange": 0.0, "unexplained": 0.0, "everything": 0.0}
         certainty = self.combiner.certainty(features)
-        is_english, none = encoders.reads_english, float(told[0])
+        is_english = encoders.reads_english
         words = self._name_words(question, options[best], read[best], certainty) if is_english else ()
-        return Understanding(question, tuple(named), tuple(meanings), none, certainty, is_english, tuple(words))
+        return Understanding(question, tuple(named), tuple(meanings), certainty, is_english, tuple(words))
 
     def _words_alone(self, question: str, named: Sequence[Named], encoders: Encoders) -> list[Word]:
         """Return the unlinked words of a question that has no plan."""

@@ -199,7 +199,9 @@ class Scorer:
         )
         return Scores(
             _logged(told["forms"]),
-            _logged(self._compared("type", whole, self.labels.types) + self._said_types(self.encoders.told(texts[0]))),
+            _logged(
+                self._compared("type", whole, self.labels.types) + SAID * self.said_types(self.encoders.told(texts[0]))
+            ),
             float(flags[0]),
             self._compared("lacked", whole, self.labels.hops),
             float(_shares(told["related"])[1]),
@@ -219,10 +221,10 @@ class Scorer:
     def _compared(self, head: str, vector: Floats, labels: Floats) -> Floats:
         return round_network(labels @ (vector @ self.encoders.heads["pairs"][HEADS.index(head)]))
 
-    def _said_types(self, text: str) -> Floats:
-        """Return the score added to each type whose words occur in a question outside names."""
+    def said_types(self, text: str) -> Floats:
+        """Return 1 for each type whose words occur in a question outside names, 0 for the other types."""
         said = set(terms(without_names(text)))
-        return np.array([SAID if words <= said else 0.0 for words in self._type_terms], dtype=np.float32)
+        return np.array([words <= said for words in self._type_terms], dtype=np.float32)
 
     @cached_property
     def _type_terms(self) -> list[set[str]]:

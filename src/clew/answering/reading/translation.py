@@ -126,10 +126,8 @@ class Translator:
     def _count(self, place: int) -> Aggregate:
         """Return the number of nodes that a hop leads to from the answer."""
         hop = self.vocabulary.hops[place]
-        rows = self.vocabulary.schema.relation_rows(hop.relation)
-        ends = {row.tail if hop.direction == "out" else row.head for row in rows}
         head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
-        over = Pattern((Variable("other", hop.end if len(ends) > 1 else None),), (Edge(head, hop.relation, tail),))
+        over = Pattern((Variable("other", hop.end),), (Edge(head, hop.relation, tail),))
         return Aggregate("count", Var("other"), distinct=True, over=over)
 
     def _number(self, requirement: Requirement) -> float | None:
