@@ -67,3 +67,13 @@ def test_bad_rows_are_left_out_and_listed_when_asked(tmp_path):
         (str(nodes), 4),
         (str(more), 2),
     ]
+
+
+def test_a_quotation_mark_that_is_never_closed_does_not_swallow_rows(tmp_path):
+    file = tmp_path / "places.csv"
+    file.write_text('code,name\nAD,Andorra\nAE,"United Arab\nZZ,Other\n', "utf-8")
+    with pytest.raises(SourceError, match="a quotation mark is never closed") as caught:
+        read_sources([file])
+    assert caught.value.line == 3
+    file.write_text('code,name\nAD,"Andorra\nla Vella"\nZZ,Other\n', "utf-8")
+    assert [piece.table.num_rows for piece in read_sources([file]).nodes] == [2]

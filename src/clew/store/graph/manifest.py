@@ -59,6 +59,10 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         raw = parse_json(file.read_text("utf-8"))
     except FileNotFoundError:
+        if folder.parts[:1] in (("http:",), ("https:",)):
+            raise NotFoundError(
+                f"{folder} is not a folder: open a SPARQL endpoint as sparql+http://HOST/query"
+            ) from None
         if not folder.exists():
             raise NotFoundError(f"{folder} does not exist: build it with `clew build SOURCE… -o {folder}`") from None
         unfinished = (folder / LOCK).exists()

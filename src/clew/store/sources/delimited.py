@@ -109,7 +109,9 @@ def read_delimited(
     newlines = data.count(b"\n") + (not data.endswith(b"\n"))
     if table.num_rows + header_rows == newlines:
         return RawTable(table, file, 1 + header_rows, typed=False), []
-    lines = record_lines(data, dialect)[header_rows:]
+    every = record_lines(data, dialect)
+    _refuse_open_quotation(data, dialect, file, every[-1] if every else 1)
+    lines = every[header_rows:]
     kept = lines if not bad else [line for number, line in enumerate(lines, 1 + header_rows) if number not in bad]
     skipped = [Problem(reason, file, lines[number - 1 - header_rows]) for number, reason in sorted(bad.items())]
     places = pa.array(kept, pa.int64()) if len(kept) == table.num_rows else None
@@ -127,6 +129,19 @@ def record_lines(data: bytes, dialect: Dialect) -> list[int]:
                 lines.append(start)
             start = reader.line_num + 1
     return lines
+
+
+def _refuse_open_quotation(data: bytes, dialect: Dialect, file: str, line: int) -> None:
+    """Raise SourceError if the last record, which starts at `line`, ends within quotes: it may contain other rows."""
+    last = data.decode("utf-8").split("\n", line - 1)[-1]
+    with _unlimited_fields():
+        try:
+            list(_reader(io.StringIO(last, newline=""), dialect, strict=True))
+        except csv.Error as wrong:
+            if "unexpected end" in str(wrong):
+                raise SourceError(
+                    "a quotation mark is never closed: add the closing one", file=file, line=line
+                ) from None
 
 
 def _parse(
@@ -224,12 +239,15 @@ def _with_rows(text: str, dialect: Dialect) -> Dialect:
         return replace(dialect, rows=tuple(tuple(row) for row in first if row))
 
 
-def _reader(stream: io.StringIO, dialect: Dialect) -> Any:  # the standard library has no public name for it
+def _reader(
+    stream: io.StringIO, dialect: Dialect, *, strict: bool = False
+) -> Any:  # the standard library has no public name for it
     return csv.reader(
         stream,
         delimiter=dialect.separator,
         quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
         escapechar="\\" if dialect.escaped else None,
+        strict=strict,
     )
 
 
