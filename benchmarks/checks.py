@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 import clew
-from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
 from clew.store.building import build
 from clew.store.graph import adjacency, arrays
 from clew.store.index.vector_store import VectorStore
@@ -51,7 +51,9 @@ def main() -> None:
             OpenBase.switch_embedder(base, "hash")
         if not base.with_name("tiny.kb").exists():
             build(clew.from_tables([{"id": "a", "type": "thing", "name": "a name"}]), base.with_name("tiny.kb"))
-        made = make_benchmark(OpenBase.open(base), Path(scratch) / "questions", Wanted(given.questions, seed=7))
+        made = make_benchmark(
+            OpenBase.open(base), Path(scratch) / "questions", BenchmarkOptions(given.questions, seed=7)
+        )
         questions = [str(row["question"]) for row in made.rows]
         print(json.dumps(measured(base, questions, given.times), indent=1))
 

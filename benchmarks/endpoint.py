@@ -35,7 +35,7 @@ from clew.store.graph.rdf_export import write_ntriples
 from clew.store.open_base import OpenBase, OpenRemoteBase
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
-from clew.store.remote.sparql_schema import Reading
+from clew.store.remote.sparql_schema import EndpointVocabulary
 from clew.store.remote_bases import described_nodes, open_stored
 
 METHODS = ("focus_plus", "four_step_focus", "subgraph_reranking", "aligned_paths")
@@ -73,7 +73,7 @@ def main() -> None:
                 clew.build([f"sparql+{address}"], texts, nodes_only=True)
                 nodes = open_stored(texts)
             else:
-                nodes = None if given.lookup else described_nodes(endpoint, Reading(), folder / "endpoints")
+                nodes = None if given.lookup else described_nodes(endpoint, EndpointVocabulary(), folder / "endpoints")
             result: dict[str, Any] = {"base": given.which, "seconds_to_read": round(time.perf_counter() - begun, 1)}
             tools = (
                 OpenBase.open(folder / "rdf.kb"),

@@ -108,10 +108,10 @@ def read_pools(work):
 
 def labelled(line):
     """A pool without subgraphs: its features are read from files."""
-    from clew.answering.methods.subgraph_reranking.features import Pool
+    from clew.answering.methods.subgraph_reranking.features import CandidatePool
     from clew.lab.training.labelled import LabelledPool
 
-    pool = Pool(line["question"], tuple(line["names"]), (), tuple(line["graph_texts"]), ())
+    pool = CandidatePool(line["question"], tuple(line["names"]), (), tuple(line["graph_texts"]), ())
     return LabelledPool(line["id"], pool, np.array(line["right"], dtype=bool), line["type"])
 
 
@@ -136,7 +136,7 @@ def splits_of(lines, cross):
 def train(given):
     from clew.answering.methods.subgraph_reranking.features import GROUPS, FeaturePipeline
     from clew.answering.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
-    from clew.lab.training.labelled import Table, permutation_importance
+    from clew.lab.training.labelled import FeatureTable, permutation_importance
     from clew.lab.training.ranker import RankerSettings, TreeSettings, fit_table
     from clew.models.embedding.onnx import OnnxEmbedder
 
@@ -158,7 +158,7 @@ def train(given):
         rows = np.concatenate([features[group] for group in GROUPS if group in groups], axis=1)
 
         def part(numbers, rows=rows):
-            return Table.of([rows[starts[n] : starts[n + 1]] for n in numbers], [pools[n] for n in numbers])
+            return FeatureTable.of([rows[starts[n] : starts[n + 1]] for n in numbers], [pools[n] for n in numbers])
 
         columns = FeaturePipeline(groups, embedder).columns
         for kind in ("linear", "logistic", "catboost"):
@@ -187,7 +187,7 @@ def train(given):
 
 def neural(given):
     from clew.answering.methods.subgraph_reranking.rankers import neural_texts
-    from clew.lab.training.labelled import Table
+    from clew.lab.training.labelled import FeatureTable
     from clew.lab.training.neural_ranker import NeuralSettings, fit_encoder
 
     lines = read_pools(given.work)
@@ -202,7 +202,7 @@ def neural(given):
             graph, marked = NEURAL[name]
             chosen = [pools[n] for n in numbers]
             texts = [pair for pool in chosen for pair in neural_texts(pool.pool, graph=graph, marked=marked)]
-            return texts, Table.of([np.empty((len(pool.right), 0)) for pool in chosen], chosen)
+            return texts, FeatureTable.of([np.empty((len(pool.right), 0)) for pool in chosen], chosen)
 
         own = {}
         for split in splits:

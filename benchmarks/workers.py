@@ -26,7 +26,7 @@ from pathlib import Path
 from clew.core.workers import hired
 from clew.lab.datasets.load import load_dataset
 from clew.lab.evaluation.benchmark import Benchmark
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.store.index.disk_vectors import DiskVectors
 from clew.store.index.vector_store import VectorStore
 from clew.store.open_base import OpenBase, embedding_by
@@ -76,7 +76,7 @@ def vectors(out: Path) -> list[bytes]:
 def rows(out: Path) -> list[bytes]:
     """Without their times, by question."""
     lines = [line for file in out.rglob("*.jsonl") for line in file.read_bytes().splitlines() if line.endswith(b"}")]
-    found = [Row.from_json(json.loads(line)) for line in lines]
+    found = [QuestionRow.from_json(json.loads(line)) for line in lines]
     timeless = [replace(row, seconds=0, trace=tuple(replace(one, seconds=None) for one in row.trace)) for row in found]
     return sorted(row.to_line() for row in timeless)
 

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import clew
 from browser_fixtures import CHROMIUM, FLAGS, MANY, MARFAN
-from clew.server.settings import Limits, ServerSettings
+from clew.server.settings import ClientLimits, ServerSettings
 from clew.server.sources import Sources
 from clew.server.store import SERVER
 from clew.server.wire_team import UserChange
@@ -143,7 +143,7 @@ def served(folder: Path) -> Iterator[tuple[str, str]]:
     questions.write_text("\n".join(lines) + "\n")
     (folder / "maze.md").write_text(MAZE)
     clew.evaluate(clew.open(base), questions, methods=["auto", "bm25"], out=folder / "runs")
-    limits = Limits(per_minute=100_000)
+    limits = ClientLimits(per_minute=100_000)
     settings = ServerSettings(
         {"hpo": base},
         {"papers": folder / "papers"},

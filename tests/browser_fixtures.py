@@ -48,13 +48,15 @@ def demo_kb(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, hostile, demo_kb):
     pytest.importorskip("fastapi", reason="the page needs the extra web")
-    from clew.server.settings import Limits, ServerSettings
+    from clew.server.settings import ClientLimits, ServerSettings
     from web_server import running
 
     base = tmp_path_factory.mktemp("demo") / "hpo.kb"
     shutil.copytree(demo_kb, base)
     folder = tmp_path_factory.mktemp("documents") / "papers"
-    settings = ServerSettings({"hpo": base, "hostile": hostile}, {"papers": folder}, limits=Limits(per_minute=100_000))
+    settings = ServerSettings(
+        {"hpo": base, "hostile": hostile}, {"papers": folder}, limits=ClientLimits(per_minute=100_000)
+    )
     with running(settings) as address:
         yield address
 

@@ -11,7 +11,7 @@ from sys import executable
 
 import pytest
 
-from clew.store.remote.sparql_endpoint import Politeness, Row, SparqlEndpoint
+from clew.store.remote.sparql_endpoint import Politeness, ResultRow, SparqlEndpoint
 
 SERVER = which("oxigraph", path=str(Path(executable).parent)) or which("oxigraph")
 FAST = Politeness(per_second=1000)
@@ -45,7 +45,7 @@ class Listening(SparqlEndpoint):
         super().__init__(url, politeness=politeness)
         self.asked: list[str] = []
 
-    def page(self, query: str) -> list[Row]:
+    def page(self, query: str) -> list[ResultRow]:
         """The rows of one query as it stands."""
         self.asked.append(query)
         return super().page(query)

@@ -25,7 +25,7 @@ from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.answering.conversation import Conversation
-    from clew.answering.exploring import Found, ShownSubgraph
+    from clew.answering.exploring import FoundNode, ShownSubgraph
     from clew.core.schema import Schema
     from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
@@ -172,7 +172,7 @@ class Base:
         tools = OpenBase.open(self.tools.opens(view), model=self.tools.model, embedder=self.tools.embedder_given)
         return replace(self, tools=tools, is_view=True)
 
-    def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
+    def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[FoundNode]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
         from clew.answering import exploring
 

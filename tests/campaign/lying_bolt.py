@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trials import SECONDS
 
 from clew.core.errors import ClewError
-from clew.store.remote.bolt import BoltServer, GraphAddress, Limits
+from clew.store.remote.bolt import BoltServer, DatabaseLimits, GraphAddress
 
 VERSIONS = (b"\0\0\4\4", b"\0\0\0\5", b"\0\0\2\5", b"\0\0\3\5", b"HTTP")
 
@@ -48,7 +48,7 @@ def replies(seed: int) -> list[str]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=_serve, args=(listening, random.Random(seed)), daemon=True).start()
         address = GraphAddress(f"bolt://user:secret@127.0.0.1:{listening.getsockname()[1]}/x")
-        server = BoltServer(address, Limits(seconds=3, connect_seconds=1))
+        server = BoltServer(address, DatabaseLimits(seconds=3, connect_seconds=1))
         begun = time.monotonic()
         try:
             server.rows("RETURN 1")

@@ -25,7 +25,7 @@ from clew.documents.reading import replied
 from clew.documents.repairing import repair
 from clew.models.scripted import ScriptedModel
 from clew.server.app import create_app
-from clew.server.settings import Limits, ServerSettings, named_bases
+from clew.server.settings import ClientLimits, ServerSettings, named_bases
 from clew.store.building import build, check, update
 from clew.store.graph.manifest import LOCK
 from clew.store.open_base import OpenRemoteBase
@@ -282,7 +282,7 @@ def requests(writers: Writers, seed: int, _: Path) -> list[str]:
     pick = random.Random(seed)
 
     def send() -> str | None:
-        settings = ServerSettings(named_bases([writers.asked["graph"]]), limits=Limits(per_minute=1_000_000))
+        settings = ServerSettings(named_bases([writers.asked["graph"]]), limits=ClientLimits(per_minute=1_000_000))
         page = TestClient(create_app(settings), base_url="http://localhost", raise_server_exceptions=False)
         for _ in range(TOGETHER):
             path = pick.choice(PATHS).format(hostile.text(pick).encode("utf-8", "replace").hex())

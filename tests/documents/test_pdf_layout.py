@@ -8,7 +8,7 @@ from clew.documents.formats.pdf import joined, without_running_heads, words_of
 from clew.documents.formats.pdf_blocks import contents, footnotes, page_blocks
 from clew.documents.formats.pdf_headings import Entry, marked_lines
 from clew.documents.formats.pdf_lines import line_of, lines_in_reading_order
-from clew.documents.formats.pdf_page import Box, Font, View, Word
+from clew.documents.formats.pdf_page import Box, Font, PrintedWord, View
 from clew.documents.formats.pdf_ruled import Rule, merged, ruled_tables
 from clew.documents.formats.pdf_unruled import rows_and_tables
 from clew.documents.formats.pdf_words import mended
@@ -17,13 +17,13 @@ BODY = Font("Times", 10.0)
 CODE = Font("Courier", 10.0, mono=True)
 
 
-def words(text: str, x: float, top: float, font: Font = BODY) -> list[Word]:
+def words(text: str, x: float, top: float, font: Font = BODY) -> list[PrintedWord]:
     """A line of print whose letters are half as wide as the font is high."""
     width = font.size / 2
     placed, at = [], x
     for word in text.split(" "):
         if word:
-            placed.append(Word(word, at, top, at + width * len(word), top + font.size, font))
+            placed.append(PrintedWord(word, at, top, at + width * len(word), top + font.size, font))
         at += width * (len(word) + 1)
     return placed
 
@@ -32,11 +32,11 @@ def line(text: str, x: float, top: float, font: Font = BODY):
     return line_of(words(text, x, top, font), (50, 550))
 
 
-def column(name: str, x: float, lines: int, top: float = 100) -> list[list[Word]]:
+def column(name: str, x: float, lines: int, top: float = 100) -> list[list[PrintedWord]]:
     return [words(f"{name}{n} is a whole line of prose here", x, top + 12 * n) for n in range(lines)]
 
 
-def grid(cells: list[list[str]], x: float, top: float, across: float, down: float) -> list[Word]:
+def grid(cells: list[list[str]], x: float, top: float, across: float, down: float) -> list[PrintedWord]:
     placed = [(text, x + across * c, top + down * r) for r, row in enumerate(cells) for c, text in enumerate(row)]
     return [word for text, left, above in placed for word in words(text, left, above)]
 
@@ -61,7 +61,7 @@ def test_a_label_stays_with_its_explanation():
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 700)), max_size=40))
 def test_no_word_is_lost_or_doubled(places):
-    printed = [Word(f"w{n}", x, top, x + 20, top + 10, BODY) for n, (x, top) in enumerate(places)]
+    printed = [PrintedWord(f"w{n}", x, top, x + 20, top + 10, BODY) for n, (x, top) in enumerate(places)]
     read = [text for one in lines_in_reading_order(printed) for text in one.text.split()]
     assert sorted(read) == sorted(word.text for word in printed)
 

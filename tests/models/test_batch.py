@@ -37,7 +37,7 @@ def answer_all(folder: Path, reply=lambda body: "echo " + body["messages"][-1]["
     """What a batch service does with a folder."""
     lines = batch_runner.waiting(folder)
     for line in lines:
-        done = batch_runner.Reply(reply(line["body"]), 10, 5, False, 0.0)
+        done = batch_runner.ModelReply(reply(line["body"]), 10, 5, False, 0.0)
         batch_runner.append_lines(
             folder / "replies.jsonl", [batch_runner.reply_line(line["custom_id"], done, "echo-model")]
         )
@@ -81,7 +81,7 @@ def test_a_failed_reply_is_a_completion_with_an_error_and_spoils_no_other(tmp_pa
     first, second = batch_runner.waiting(tmp_path)
     lines = [
         batch_runner.reply_line(first["custom_id"], "no luck", "m"),
-        batch_runner.reply_line(second["custom_id"], batch_runner.Reply("fine", 1, 1, False, 0.0), "m"),
+        batch_runner.reply_line(second["custom_id"], batch_runner.ModelReply("fine", 1, 1, False, 0.0), "m"),
     ]
     batch_runner.append_lines(tmp_path / "replies.jsonl", lines)
     failed, fine = BatchFolder(tmp_path).complete([request(1), request(2)])

@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from clew.answering.methods.stark.retrievers import Bm25
 from clew.server.access import Access, Grant, digest_of, read_keys
 from clew.server.app import create_app
-from clew.server.settings import Limits, ServerSettings, named_bases, named_models
+from clew.server.settings import ClientLimits, ServerSettings, named_bases, named_models
 from clew.store.building import build
 from conftest import tables
 
@@ -157,7 +157,7 @@ def test_an_open_address_without_a_token_is_refused(tiny):
 
 
 def test_floods_and_large_requests_are_refused(settings):
-    page = client(replace(settings, limits=Limits(per_minute=3, request_bytes=1000)))
+    page = client(replace(settings, limits=ClientLimits(per_minute=3, request_bytes=1000)))
     assert page.post("/v1/bases/tiny/ask", content=b"x" * 1001).status_code == 413
     pieces = iter([b"x" * 600, b"x" * 600])
     assert page.post("/v1/bases/tiny/ask", content=pieces).status_code == 413

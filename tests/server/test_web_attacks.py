@@ -13,7 +13,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
-from clew.server.settings import Limits
+from clew.server.settings import ClientLimits
 from clew.server.team.sessions import PREFIX
 from clew.server.team.team import TRIES_PER_MINUTE, Team
 from team_members import PASSWORD, app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: F401
@@ -335,7 +335,7 @@ def _status(team: Team, name: str, address: str) -> str:
 
 
 def test_many_sessions_and_tokens_of_one_user_share_one_rate(tmp_path, team):
-    page = visitor(app_of(make_settings(tmp_path, team, limits=Limits(per_minute=20))), "rea")
+    page = visitor(app_of(make_settings(tmp_path, team, limits=ClientLimits(per_minute=20))), "rea")
     tokens = [page.post("/v1/me/tokens", json={"name": f"{turn}"}).json()["token"] for turn in range(4)]
     statuses = []
     for token in itertools.islice(itertools.cycle(tokens), 24):
@@ -392,7 +392,7 @@ def test_bombs_and_disguises_are_refused(app):
 
 
 def test_an_upload_without_end_is_cut(tmp_path, team):
-    ed = visitor(app_of(make_settings(tmp_path, team, limits=Limits(upload_bytes=100_000))), "ed")
+    ed = visitor(app_of(make_settings(tmp_path, team, limits=ClientLimits(upload_bytes=100_000))), "ed")
     pieces = (b"words " * 1000 for _ in range(100))
     assert ed.put("/v1/bases/papers/documents/a.md", content=pieces).status_code == 413
 
@@ -416,7 +416,7 @@ def test_a_thousand_half_open_requests_hold_nobody_up(settings, many_open_files)
         b"POST /v1/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b'Content-Length: 90\r\n\r\n{"name": "ro'
     )
-    limits = Limits(head_seconds=3, body_seconds=3, per_minute=100_000)
+    limits = ClientLimits(head_seconds=3, body_seconds=3, per_minute=100_000)
     with running(replace(settings, limits=limits)) as address:
         port = int(address.rpartition(":")[2])
         lines = []

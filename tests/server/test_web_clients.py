@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.server import mcp_resources
-from clew.server.settings import Limits, ServerSettings, named_bases
+from clew.server.settings import ClientLimits, ServerSettings, named_bases
 from clew.store.building import build
 from conftest import tables
 from prompts_sent import matches_golden
@@ -27,7 +27,7 @@ def tiny(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def server(tiny, tmp_path_factory):
     papers = tmp_path_factory.mktemp("papers") / "papers"
-    settings = ServerSettings(named_bases([tiny]), {"papers": papers}, limits=Limits(per_minute=1_000_000))
+    settings = ServerSettings(named_bases([tiny]), {"papers": papers}, limits=ClientLimits(per_minute=1_000_000))
     with running(settings) as address:
         yield address
 

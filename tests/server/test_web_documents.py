@@ -15,14 +15,14 @@ from clew.server.app import create_app
 from clew.server.documents import DocumentFolder, check_content, checked_name
 from clew.server.routes_bases import summary
 from clew.server.serving import Served, ServedBase
-from clew.server.settings import Limits, ServerSettings
+from clew.server.settings import ClientLimits, ServerSettings
 from documents_made import ruled_pdf
 
 TEXT = b"# The thread\n\nAriadne gave Theseus a clew of thread. With it he left the labyrinth of Crete."
 
 
 def client(folder: Path, **limits) -> TestClient:
-    settings = ServerSettings({}, {"papers": folder}, limits=Limits(**limits))
+    settings = ServerSettings({}, {"papers": folder}, limits=ClientLimits(**limits))
     return TestClient(create_app(settings), base_url="http://localhost")
 
 

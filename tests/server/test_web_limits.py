@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from clew.server.access import Access, Grant, digest_of
 from clew.server.app import create_app
-from clew.server.settings import Limits, ServerSettings, named_bases
+from clew.server.settings import ClientLimits, ServerSettings, named_bases
 from clew.store.building import build
 from conftest import tables
 from web_server import running
@@ -36,7 +36,7 @@ def client(settings: ServerSettings, **more) -> TestClient:
 
 def test_wrong_tokens_and_forwarded_addresses_do_not_make_new_clients(settings):
     access = Access((Grant("clinic", digest_of(TOKEN)),))
-    page = client(settings, access=access, limits=Limits(per_minute=5))
+    page = client(settings, access=access, limits=ClientLimits(per_minute=5))
     statuses = [
         page.get("/v1/bases", headers={"authorization": f"Bearer wrong-{turn}", "x-forwarded-for": f"10.0.0.{turn}"})
         for turn in range(8)
@@ -50,7 +50,7 @@ def test_a_real_server_believes_no_forwarded_address(settings):
     import httpx
 
     forwarded = [{"x-forwarded-for": f"10.0.0.{turn}"} for turn in range(5)]
-    with running(ServerSettings(settings.bases, limits=Limits(per_minute=3))) as address:
+    with running(ServerSettings(settings.bases, limits=ClientLimits(per_minute=3))) as address:
         replies = [httpx.get(f"{address}/v1/bases", headers=turn, timeout=60) for turn in forwarded]
     assert [reply.status_code for reply in replies] == [200] * 3 + [429] * 2
 
@@ -89,7 +89,7 @@ def test_the_hosts_of_this_machine_are_welcome(settings):
 )
 def test_half_a_request_is_not_waited_for(settings, half):
     is_head_whole = b"\r\n\r\n" in half
-    limits = Limits(head_seconds=60 if is_head_whole else 0.2, body_seconds=0.2)
+    limits = ClientLimits(head_seconds=60 if is_head_whole else 0.2, body_seconds=0.2)
     with running(ServerSettings(settings.bases, limits=limits)) as address:
         port = int(address.rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), timeout=30) as line:
@@ -103,7 +103,7 @@ def test_half_a_request_is_not_waited_for(settings, half):
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="nothing tells here whether a connection is open")
 def test_a_client_that_takes_nothing_of_its_replies_is_dropped(settings):
-    with running(ServerSettings(settings.bases, limits=Limits(per_minute=100_000, reply_seconds=0.2))) as address:
+    with running(ServerSettings(settings.bases, limits=ClientLimits(per_minute=100_000, reply_seconds=0.2))) as address:
         with asking_for_much(address, 8_000) as line:
             for _ in range(600):
                 state = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
@@ -115,7 +115,7 @@ def test_a_client_that_takes_nothing_of_its_replies_is_dropped(settings):
 
 
 def test_a_client_that_takes_its_replies_late_gets_them_whole(settings):
-    with running(ServerSettings(settings.bases, limits=Limits(per_minute=100_000, reply_seconds=60))) as address:
+    with running(ServerSettings(settings.bases, limits=ClientLimits(per_minute=100_000, reply_seconds=60))) as address:
         size = len(httpx.get(f"{address}/static/main.js").content)
         with asking_for_much(address, 100) as line:
             time.sleep(0.5)

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from browser_fixtures import flaws, settled
-from clew.server.settings import Limits, ServerSettings, named_bases
+from clew.server.settings import ClientLimits, ServerSettings, named_bases
 from clew.server.sources import Sources
 from clew.store.building import build
 from conftest import tables
@@ -99,7 +99,7 @@ def test_the_page_makes_and_deletes_a_base_and_shows_what_is_in_one(browser, set
     context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce", bypass_csp=True)
     page = context.new_page()
     page.set_default_timeout(60_000)
-    with running(replace(settings, limits=Limits(per_minute=100_000))) as address:
+    with running(replace(settings, limits=ClientLimits(per_minute=100_000))) as address:
         page.goto(f"{address}/#/ask?base=tiny")
         page.get_by_role("link", name="8 nodes").click()
         page.get_by_role("region", name="Relations").get_by_text("disease").first.wait_for()
@@ -173,7 +173,7 @@ def test_a_base_begins_with_a_file_that_the_server_may_read(settings, sources, e
 
 
 def test_nothing_else_is_read_and_no_base_is_left_behind(settings, sources, elsewhere, tmp_path):
-    limits = Limits(upload_bytes=10_000)
+    limits = ClientLimits(upload_bytes=10_000)
     page = visitor(app_of(replace(settings, sources=sources, limits=limits)))
     host = elsewhere.removeprefix("http://")
     wrong = [
@@ -230,7 +230,7 @@ def test_the_page_chooses_a_model_and_begins_with_a_file(browser, settings, sour
     context = browser.new_context(viewport={"width": 1280, "height": 860}, reduced_motion="reduce", bypass_csp=True)
     page = context.new_page()
     page.set_default_timeout(60_000)
-    with running(replace(settings, models=MODELS, sources=sources, limits=Limits(per_minute=100_000))) as address:
+    with running(replace(settings, models=MODELS, sources=sources, limits=ClientLimits(per_minute=100_000))) as address:
         page.goto(f"{address}/#/bases?base=tiny")
         page.get_by_label("Name, as it stands").fill("myths")
         with page.expect_response("**/v1/bases/tiny/model"):

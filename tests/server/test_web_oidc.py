@@ -15,7 +15,7 @@ pytest.importorskip("cryptography", reason="signing in elsewhere needs the extra
 
 from browser_fixtures import flaws  # noqa: E402
 from clew.core.errors import InputError, SourceError  # noqa: E402
-from clew.server.settings import Limits  # noqa: E402
+from clew.server.settings import ClientLimits  # noqa: E402
 from clew.server.team.provider import Provider, ProviderSettings, read_provider  # noqa: E402
 from oidc_provider import CLIENT, SECRET, made_key, provider_running  # noqa: E402
 from repeats import repeats  # noqa: E402
@@ -58,7 +58,7 @@ def refusing(tmp_path_factory):
     team = make_team(folder / "team.db")
     with provider_running() as provider:
         yield (
-            app_of(make_settings(folder, team, provider=made(provider), limits=Limits(per_minute=100_000))),
+            app_of(make_settings(folder, team, provider=made(provider), limits=ClientLimits(per_minute=100_000))),
             team,
             provider,
         )
@@ -387,7 +387,7 @@ def test_the_page_leads_there_and_back(browser, tmp_path, team, elsewhere):
     page = context.new_page()
     page.set_default_timeout(60_000)
     listening = listen("127.0.0.1", 0)
-    settings = make_settings(tmp_path, team, limits=Limits(per_minute=100_000))
+    settings = make_settings(tmp_path, team, limits=ClientLimits(per_minute=100_000))
     provider = made(elsewhere, address=f"http://127.0.0.1:{listening.getsockname()[1]}")
     with running(replace(settings, provider=provider), listening) as address:
         page.goto(address)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from browser_fixtures import HOSTILE, flaws, is_problem
-from clew.server.settings import Limits, ServerSettings
+from clew.server.settings import ClientLimits, ServerSettings
 from clew.server.store import SERVER
 from clew.server.team.team import Team
 from clew.store.building import build
@@ -23,7 +23,7 @@ def started(tmp_path, hostile):
     team = Team.open(tmp_path / "team.db")
     password = team.users.make_first_admin(SERVER)
     bases = {"open": tmp_path / "open.kb", "hostile": hostile}
-    with running(ServerSettings(bases, access=team, limits=Limits(per_minute=100_000))) as address:
+    with running(ServerSettings(bases, access=team, limits=ClientLimits(per_minute=100_000))) as address:
         yield address, password
 
 

@@ -25,7 +25,7 @@ LIMITS = PathLimits(most_hops=4, most_paths=50)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundNode:
     """A node found by its name or by its text."""
 
     key: str
@@ -67,7 +67,7 @@ class ShownSubgraph:
         return self.svg
 
 
-def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[Found]:
+def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[FoundNode]:
     """Find nodes by name, or by the words of their documents."""
     text = asked_text(text, "name").strip()
     if type is not None:
@@ -77,7 +77,7 @@ def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in
         ranking = tools.lexical.search(text, k, among=among)
         refs = tools.kb.refs(ranking.nodes)
         scores = ranking.scores.tolist()
-        return [Found(r.key, r.name, r.type, "text", round(s, 4)) for r, s in zip(refs, scores, strict=True)]
+        return [FoundNode(r.key, r.name, r.type, "text", round(s, 4)) for r, s in zip(refs, scores, strict=True)]
     return _found(tools, tools.names.link(text, type=type, k=k))
 
 
@@ -216,9 +216,9 @@ def printed_page(
     return PrintedPage(found, page, own)
 
 
-def _found(tools: OpenBase, links: Sequence[Link]) -> list[Found]:
+def _found(tools: OpenBase, links: Sequence[Link]) -> list[FoundNode]:
     refs = tools.kb.refs([link.node for link in links])
     return [
-        Found(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)
+        FoundNode(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)
         for ref, link in zip(refs, links, strict=True)
     ]

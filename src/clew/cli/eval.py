@@ -33,9 +33,9 @@ from clew.core.errors import InputError, NotFoundError, PendingError
 if TYPE_CHECKING:
     from clew.documents.graph.edges import EdgeOptions
     from clew.lab.datasets.questions import Dataset
-    from clew.lab.evaluation.page import Table
-    from clew.lab.evaluation.report import Section
-    from clew.lab.evaluation.rows import Row
+    from clew.lab.evaluation.page import PageTable
+    from clew.lab.evaluation.report import ReportSection
+    from clew.lab.evaluation.rows import QuestionRow
     from clew.lab.evaluation.runs import Run
 
 
@@ -67,7 +67,7 @@ def report(
                 show_failure(label, failure_json(row))
 
 
-def show_section(section: Section) -> None:
+def show_section(section: ReportSection) -> None:
     """Print the tables of one set of questions."""
     from clew.lab.evaluation.page import comparison_table, costs, overview, type_table
 
@@ -76,7 +76,7 @@ def show_section(section: Section) -> None:
             _show(table)
 
 
-def _show(table: Table) -> None:
+def _show(table: PageTable) -> None:
     # Print intervals below their values to limit the width.
     rows = [[cell.replace(" [", "\n[") for cell in row] for row in table.rows]
     print_table(table.title, table.columns, rows)
@@ -242,7 +242,7 @@ def show(runs: list[Run], as_json: bool) -> None:
 
 
 @contextmanager
-def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None]]:
+def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[QuestionRow], None]]:
     """Show a progress bar with the metrics so far. Yield a function to call with each row."""
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -257,7 +257,7 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[Row], None
     with Progress(*columns, console=err.console, transient=True, disable=not err.console.is_terminal) as progress:
         task = progress.add_task(method, total=len(dataset.questions))
 
-        def on_row(row: Row) -> None:
+        def on_row(row: QuestionRow) -> None:
             nonlocal done, failed
             done, failed = done + 1, failed + (row.error is not None)
             for name in sums:

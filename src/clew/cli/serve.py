@@ -98,8 +98,8 @@ def serve(
         from clew.server.access import EVERY_BASE, Access, Grant, digest_of, read_keys
         from clew.server.running import run
         from clew.server.settings import (
+            ClientLimits,
             Door,
-            Limits,
             ServerSettings,
             is_loopback,
             named_bases,
@@ -132,7 +132,7 @@ def serve(
         named_bases(documents or []),
         named_models(model or []),
         access,
-        Limits(per_minute=per_minute),
+        ClientLimits(per_minute=per_minute),
         names,
         None if oidc is None else _provider(oidc, has_users=isinstance(access, Team)),
         runs,

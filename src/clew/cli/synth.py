@@ -67,13 +67,13 @@ def synth(
     from clew.api import open as open_base
     from clew.core.disk import refuse_existing
     from clew.core.trace import Recorder, recording
-    from clew.lab.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
+    from clew.lab.synthesis.benchmark import BenchmarkOptions, Writers, estimate_benchmark, make_benchmark
     from clew.models.budget import Budget, Ledger
     from clew.models.opening import open_estimating, open_model
     from clew.models.prices import Estimate
 
     refuse_existing(trace, force=force)
-    wanted = Wanted(count, _listed(kinds), templates, _listed(roles), seed, beside)
+    wanted = BenchmarkOptions(count, _listed(kinds), templates, _listed(roles), seed, beside)
     tools = open_base(base, groups=group_names(groups)).tools
     if estimate:
         free = model == "none"

@@ -214,7 +214,7 @@ def dense_retriever(
     from clew.core.disk import refuse_foreign
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.lessons import Trial, train_dense
-    from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+    from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
     from clew.lab.training.dense_retriever import DenseSettings
     from clew.lab.training.networks import open_torch
     from clew.store.open_base import OpenBase
@@ -224,7 +224,7 @@ def dense_retriever(
     tools = OpenBase.open(base)
     if questions is None:
         with progress_bar("questions") as move:
-            make_benchmark(tools, output / "synthetic", Wanted(seed=seed), progress=move)
+            make_benchmark(tools, output / "synthetic", BenchmarkOptions(seed=seed), progress=move)
     dataset = load_dataset(questions or str(output / "synthetic" / "questions.jsonl"))
     settings = DenseSettings(epochs=epochs, rate=rate, seed=seed)
     with progress_bar("false positives, then vectors") as move:

@@ -87,11 +87,11 @@ def graph_to_text(
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.graph_to_text import train_graph_to_text
-    from clew.lab.training.language import Tuning
+    from clew.lab.training.language import LanguageSettings
     from clew.models.model_card import CARD
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
-    tuning = Tuning(epochs, seconds=minutes and 60 * minutes, seed=seed)
+    tuning = LanguageSettings(epochs, seconds=minutes and 60 * minutes, seed=seed)
     course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_graph_to_text(sources, course, measured_on or ())
     _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
@@ -116,12 +116,12 @@ def traverser(
     """Fine-tune a language model to write missing evidence for a question (extra `train`, better with a GPU)."""
     from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
-    from clew.lab.training.language import Tuning
+    from clew.lab.training.language import LanguageSettings
     from clew.lab.training.traverser import train_traverser
     from clew.models.model_card import CARD
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
-    tuning = Tuning(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
+    tuning = LanguageSettings(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
     course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_traverser(sources, course, measured_on or ())
     _show_tuned(

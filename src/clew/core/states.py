@@ -16,7 +16,7 @@ FOUND_FROM = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class StateTexts:
     """Texts for an answer in one state."""
 
     headline: str
@@ -35,15 +35,15 @@ UNKNOWN = "I do not know"
 """Start of an answer about a name that the base does not have."""
 SATISFIES, DOUBTED = "satisfies the query", "fits a reading that is not sure"
 """Reasons to list a candidate: in an answer, and if no answer was found."""
-WORDINGS: dict[State, Wording] = {
-    "found": Wording("", "Matches", "Not matching, but near"),
-    "maybe": Wording(
+WORDINGS: dict[State, StateTexts] = {
+    "found": StateTexts("", "Matches", "Not matching, but near"),
+    "maybe": StateTexts(
         "I am not sure.",
         "Possible matches",
         "Not matching, but near",
         "I am not sure. One of these may say it:",
     ),
-    "not_found": Wording(
+    "not_found": StateTexts(
         "I did not find this.", "", "Nearest, but not an answer", "I did not find this in these documents."
     ),
 }

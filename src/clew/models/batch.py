@@ -17,7 +17,7 @@ from typing import Any
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, PendingError, ReplyError
-from clew.models.batch_runner import Reply, append_lines, parse_lines, read_lines, reply_line, waiting
+from clew.models.batch_runner import ModelReply, append_lines, parse_lines, read_lines, reply_line, waiting
 from clew.models.chat_replies import read_chat_reply
 from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body
@@ -163,7 +163,7 @@ def read_request(body: dict[str, Any]) -> Request:
     )
 
 
-def _reply(completion: Completion) -> Reply:
+def _reply(completion: Completion) -> ModelReply:
     usage = completion.usage
     logprobs = [
         {
@@ -174,4 +174,6 @@ def _reply(completion: Completion) -> Reply:
         for alternatives in completion.logprobs
         if alternatives
     ]
-    return Reply(completion.text, usage.prompt_tokens, usage.completion_tokens, completion.cut, usage.seconds, logprobs)
+    return ModelReply(
+        completion.text, usage.prompt_tokens, usage.completion_tokens, completion.cut, usage.seconds, logprobs
+    )

@@ -51,7 +51,7 @@ def has_whole_json(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Job:
+class TokenisedRequest:
     """A tokenised request."""
 
     place: int
@@ -70,7 +70,7 @@ class Job:
 
 
 @dataclass
-class Reply:
+class ModelReply:
     """A reply of the model."""
 
     text: str
@@ -122,7 +122,7 @@ class LocalModel:
         self.context_tokens = int(getattr(self.model.config, "max_position_embeddings", 8192))
         self.tokens_at_once = tokens_at_once or TOKENS_AT_ONCE[self.device]
 
-    def answer(self, bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Reply | str]]:
+    def answer(self, bodies: Sequence[dict[str, Any]]) -> Iterator[tuple[int, ModelReply | str]]:
         """Yield the index and the reply or error for every chat body, batch by batch."""
         jobs = []
         for place, body in enumerate(bodies):
@@ -134,12 +134,12 @@ class LocalModel:
         for batch in self._batches(jobs):
             yield from self._answer_smaller(batch)
 
-    def _job(self, place: int, body: dict[str, Any]) -> Job:
+    def _job(self, place: int, body: dict[str, Any]) -> TokenisedRequest:
         schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
         messages = with_schema_in_words(body["messages"], schema)  # even if a grammar enforces it
         text = self.prompt(messages)
         stop = body.get("stop") or ()
-        return Job(
+        return TokenisedRequest(
             place,
             self.tokenizer(text, add_special_tokens=self.is_seq2seq)["input_ids"],
             max_tokens=int(body.get("max_tokens") or body.get("max_completion_tokens") or 512),
@@ -157,9 +157,9 @@ class LocalModel:
         text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return text
 
-    def _batches(self, jobs: list[Job]) -> Iterator[list[Job]]:
+    def _batches(self, jobs: list[TokenisedRequest]) -> Iterator[list[TokenisedRequest]]:
         """Yield batches with the longest requests first, so that memory runs out early or not at all."""
-        batch: list[Job] = []
+        batch: list[TokenisedRequest] = []
         widest = 0
         for job in sorted(jobs, key=lambda job: (job.group, -len(job.tokens) - job.max_tokens, job.place)):
             width = max(widest, len(job.tokens) + job.max_tokens)
@@ -171,7 +171,7 @@ class LocalModel:
         if batch:
             yield batch
 
-    def _answer_smaller(self, batch: list[Job]) -> Iterator[tuple[int, Reply | str]]:
+    def _answer_smaller(self, batch: list[TokenisedRequest]) -> Iterator[tuple[int, ModelReply | str]]:
         """Answer the batch, or its halves if memory runs out."""
         import torch
 
@@ -189,7 +189,7 @@ class LocalModel:
             return
         yield from zip((job.place for job in batch), replies, strict=True)
 
-    def _generate(self, batch: list[Job]) -> list[Reply]:
+    def _generate(self, batch: list[TokenisedRequest]) -> list[ModelReply]:
         import torch
 
         begun = time.perf_counter()
@@ -217,7 +217,7 @@ class LocalModel:
         seconds = (time.perf_counter() - begun) / len(batch)
         return [self._reply(job, written[row], record, row, seconds) for row, job in enumerate(batch)]
 
-    def _holds(self, batch: Sequence[Job]) -> bool:
+    def _holds(self, batch: Sequence[TokenisedRequest]) -> bool:
         return holds_replies_to_schemas() and not self.is_seq2seq and any(job.schema for job in batch)
 
     @cached_property
@@ -227,7 +227,9 @@ class LocalModel:
 
         return from_tokenizer(self.tokenizer, n_vocab=self.model.config.vocab_size)
 
-    def _reply(self, job: Job, tokens: list[int], record: _Logprobs, row: int, seconds: float) -> Reply:
+    def _reply(
+        self, job: TokenisedRequest, tokens: list[int], record: _Logprobs, row: int, seconds: float
+    ) -> ModelReply:
         ends = set(_end_tokens(self.model, self.tokenizer))
         length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
         kept = tokens[: min(length, job.max_tokens)]
@@ -235,7 +237,7 @@ class LocalModel:
         stopped = [text.find(stop) for stop in job.stop if stop in text]
         text = text[: min(stopped)] if stopped else text
         cut = length >= job.max_tokens and not stopped and not (job.wants_json and has_whole_json(text))
-        return Reply(text, len(job.tokens), len(kept), cut, seconds, record.of(row, kept, self.tokenizer))
+        return ModelReply(text, len(job.tokens), len(kept), cut, seconds, record.of(row, kept, self.tokenizer))
 
 
 def holds_replies_to_schemas() -> bool:
@@ -255,7 +257,7 @@ def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
 class _Finished:
     """Stopping criterion: a complete JSON object, a stop word, or the maximum number of tokens."""
 
-    def __init__(self, tokenizer: Any, batch: list[Job], width: int) -> None:
+    def __init__(self, tokenizer: Any, batch: list[TokenisedRequest], width: int) -> None:
         self.tokenizer, self.batch, self.width = tokenizer, batch, width
         self.done = [False] * len(batch)
         self.pieces: dict[int, bool] = {}
@@ -270,7 +272,7 @@ class _Finished:
                 self.done[row] = written >= job.max_tokens or self._ends(job, ids[row], last[row])
         return torch.tensor(self.done, device=ids.device)
 
-    def _ends(self, job: Job, row: Any, last: int) -> bool:
+    def _ends(self, job: TokenisedRequest, row: Any, last: int) -> bool:
         if not job.wants_json and not job.stop:
             return False
         if job.wants_json and not job.stop and not self._closes(last):
@@ -287,7 +289,7 @@ class _Finished:
 class _Held:
     """Logits processor that enforces schemas. Schemas that llguidance does not support are ignored."""
 
-    def __init__(self, tokens: Any, batch: Sequence[Job], width: int) -> None:
+    def __init__(self, tokens: Any, batch: Sequence[TokenisedRequest], width: int) -> None:
         import torch
         from llguidance import LLExecutor, LLMatcher
 
@@ -382,7 +384,7 @@ def waiting(folder: Path) -> list[dict[str, Any]]:
     return [line for key, line in lines.items() if key not in answered]
 
 
-def reply_line(custom_id: str, reply: Reply | str, model: str) -> dict[str, Any]:
+def reply_line(custom_id: str, reply: ModelReply | str, model: str) -> dict[str, Any]:
     """Return a line of OpenAI's batch output."""
     if isinstance(reply, str):
         return {"custom_id": custom_id, "response": None, "error": {"code": "failed", "message": reply}}

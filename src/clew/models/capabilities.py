@@ -35,7 +35,7 @@ LOCAL_CONTEXT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ServerProperties:
     """Model properties reported by the server."""
 
     context_tokens: int | None = None
@@ -65,23 +65,23 @@ class _Entry(Lenient):
         return next((length for length in lengths if length), None)
 
 
-def ask_server(chat: OpenAIChat) -> Told:
+def ask_server(chat: OpenAIChat) -> ServerProperties:
     """Ask the server about its model, in up to three short requests. Properties that it does not report are None."""
     entry = _entry(chat, "/models", "data")
     if entry is None:
-        return Told()
+        return ServerProperties()
     billions = entry.meta.n_params / 1e9 if entry.meta and entry.meta.n_params else None
     if entry.owned_by == "llamacpp":
-        return Told(_llama_cpp_context(chat), billions)
+        return ServerProperties(_llama_cpp_context(chat), billions)
     if entry.owned_by == "library":  # Ollama
         running, installed = _entry(chat, "/../api/ps", "models"), _entry(chat, "/../api/tags", "models")
         billions = billions_in(str(installed.details.get("parameter_size"))) if installed else None
-        return Told((running.context_length if running else None) or LOCAL_CONTEXT, billions)
+        return ServerProperties((running.context_length if running else None) or LOCAL_CONTEXT, billions)
     if entry.owned_by == "organization_owner":  # LM Studio
         loaded = _entry(chat, "/../api/v0/models", "data")
         known = loaded and loaded.state == "loaded" and (loaded.loaded_context_length or loaded.max_context_length)
-        return Told(known or LOCAL_CONTEXT, billions)
-    return Told(entry.context(), billions)
+        return ServerProperties(known or LOCAL_CONTEXT, billions)
+    return ServerProperties(entry.context(), billions)
 
 
 def _entry(chat: OpenAIChat, path: str, name: str) -> _Entry | None:

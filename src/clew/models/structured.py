@@ -68,7 +68,7 @@ _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _START = re.compile(r"[{\[]")
 
 
-class Reply(BaseModel):
+class TypedReply(BaseModel):
     """Base class of typed replies: strict types, extra fields ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)

@@ -31,7 +31,7 @@ MAX_CITED = 5
 UNCHECKED = "Being written, not checked yet: "
 
 
-class Part(BaseModel):
+class ContentPart(BaseModel):
     """A part of a message. Images and audio are ignored."""
 
     model_config = ConfigDict(extra="ignore")
@@ -39,12 +39,14 @@ class Part(BaseModel):
     text: Annotated[str, Field(max_length=100_000)] = ""
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     """One message of a conversation."""
 
     model_config = ConfigDict(extra="ignore")
     role: Annotated[str, Field(max_length=50)]
-    content: Annotated[str, Field(max_length=100_000)] | Annotated[list[Part], Field(max_length=100)] | None = None
+    content: Annotated[str, Field(max_length=100_000)] | Annotated[list[ContentPart], Field(max_length=100)] | None = (
+        None
+    )
 
     def words(self) -> str:
         """Return the text of the message."""
@@ -65,7 +67,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(min_length=1, max_length=300)]
-    messages: Annotated[list[Message], Field(min_length=1, max_length=1000)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
     stream: bool = False
     stream_options: StreamOptions | None = None
     language_model: Annotated[str, Field(max_length=200)] = ""

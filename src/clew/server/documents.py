@@ -97,7 +97,7 @@ def _check_packed(content: bytes, part: str) -> None:
         raise InputError("the file is damaged: it cannot be unpacked") from None
 
 
-class Documents(Protocol):
+class BaseDocuments(Protocol):
     """The files of a base, and the state of its build."""
 
     @property

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError
-from clew.server.documents import KEPT_SECONDS, DocumentFolder, Documents
+from clew.server.documents import KEPT_SECONDS, BaseDocuments, DocumentFolder
 from clew.server.wire import BaseChange
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
@@ -24,10 +24,10 @@ MOST = 200
 class MadeBases(Protocol):
     """Bases created on the page. Deleted bases can be restored for an hour."""
 
-    def all(self) -> Mapping[str, Documents]:
+    def all(self) -> Mapping[str, BaseDocuments]:
         """Return all bases."""
 
-    def make(self, name: str, about: BaseChange) -> Documents:
+    def make(self, name: str, about: BaseChange) -> BaseDocuments:
         """Create an empty base."""
 
     def describe(self, name: str, about: BaseChange) -> None:
@@ -42,7 +42,7 @@ class MadeBases(Protocol):
     def deleted(self) -> list[str]:
         """Return the bases that can be restored. Remove expired bases."""
 
-    def restore(self, name: str) -> Documents:
+    def restore(self, name: str) -> BaseDocuments:
         """Undo a deletion."""
 
 

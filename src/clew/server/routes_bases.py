@@ -13,7 +13,7 @@ from clew.answering.methods.protocol import plain_options
 from clew.core.schema import Schema
 from clew.core.types import Direction
 from clew.server.access import EVERY_BASE
-from clew.server.documents import Documents
+from clew.server.documents import BaseDocuments
 from clew.server.examples import examples
 from clew.server.managed import MadeBases
 from clew.server.serving import Served, ServedBase, runnable
@@ -198,7 +198,7 @@ async def make(asked: NewBase, request: Request, state: StateOf, found: ManagedO
         raise HTTPException(422, f"the base {asked.name!r} already exists")
     settings, about = state.served.settings, BaseChange(title=asked.title, description=asked.description)
 
-    def work() -> Documents:
+    def work() -> BaseDocuments:
         first = settings.sources.read(asked.source, settings.limits.upload_bytes) if asked.source else None
         folder = found.make(asked.name, about)
         if first is not None:

@@ -13,7 +13,7 @@ from clew.answering import exploring
 from clew.core.errors import InputError
 from clew.core.types import Box
 from clew.documents.formats import READERS
-from clew.server.documents import Documents
+from clew.server.documents import BaseDocuments
 from clew.server.page_render import rendered
 from clew.server.serving import ServedBase
 from clew.server.state import BaseOf, State, StateOf, WritableBaseOf
@@ -69,7 +69,7 @@ async def restore(base: WritableBaseOf, state: StateOf, name: str, request: Requ
 
 
 async def _changed(
-    base: ServedBase, state: State, request: Request, what: str, change: Callable[[Documents], str | None]
+    base: ServedBase, state: State, request: Request, what: str, change: Callable[[BaseDocuments], str | None]
 ) -> DocumentsReply:
     """Apply a change, log it under the normalised file name, and return the new listing."""
     folder, name = _folder(base), request.path_params["name"]
@@ -111,7 +111,7 @@ def _box(text: str) -> Box:
         raise InputError(f"box={text}: expected left,top,right,bottom in points") from None
 
 
-def _folder(base: ServedBase) -> Documents:
+def _folder(base: ServedBase) -> BaseDocuments:
     if base.documents is None:
         raise HTTPException(409, f"{base.name!r} accepts no documents: start the server with --documents FOLDER")
     return base.documents

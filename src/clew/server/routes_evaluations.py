@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Query
 
 from clew.lab.evaluation.page import comparison_table, costs, overview, type_table
-from clew.lab.evaluation.report import Section, failure_json, load_runs, make_report, worst_failures
+from clew.lab.evaluation.report import ReportSection, failure_json, load_runs, make_report, worst_failures
 from clew.lab.evaluation.run_folder import ANSWERS
 from clew.server.access import EVERY_BASE
 from clew.server.state import GrantOf, StateOf
@@ -62,18 +62,18 @@ async def failures(
     return await state.asker.in_thread(work)
 
 
-def _sections(folder: Path) -> list[Section]:
+def _sections(folder: Path) -> list[ReportSection]:
     """Return one section per question set. Rebuild them when a file has changed."""
     files = sorted(folder.rglob(ANSWERS)) if folder.is_dir() else []
     return _reported(folder, tuple((file, file.stat().st_mtime_ns, file.stat().st_size) for file in files))
 
 
 @lru_cache(maxsize=1)
-def _reported(folder: Path, files: Files) -> list[Section]:
+def _reported(folder: Path, files: Files) -> list[ReportSection]:
     return make_report(load_runs([folder])) if files else []
 
 
-def _shown(section: Section) -> EvaluationReply:
+def _shown(section: ReportSection) -> EvaluationReply:
     tables = (overview(section), comparison_table(section), type_table(section), costs(section))
     return EvaluationReply(
         title=section.title,

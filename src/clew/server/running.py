@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from clew.server.app import create_app
-from clew.server.settings import Limits, ServerSettings
+from clew.server.settings import ClientLimits, ServerSettings
 
 SHUTDOWN_SECONDS = 20
 """Time for running questions after the server is told to stop, in seconds."""
@@ -40,7 +40,7 @@ def configured(settings: ServerSettings) -> uvicorn.Config:
     )
 
 
-def timed_protocol(limits: Limits) -> type[H11Protocol]:
+def timed_protocol(limits: ClientLimits) -> type[H11Protocol]:
     """Return a protocol that closes connections which send a request head or read a reply too slowly."""
 
     class TimedProtocol(H11Protocol):

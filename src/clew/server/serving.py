@@ -21,7 +21,7 @@ from clew.core.errors import InputError, NotFoundError
 from clew.models.budget import Ledger
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
-from clew.server.documents import DocumentFolder, Documents
+from clew.server.documents import BaseDocuments, DocumentFolder
 from clew.server.managed import MadeBases, ManagedBases
 from clew.server.settings import ServerSettings
 from clew.server.store import Actor
@@ -61,7 +61,7 @@ class ServedBase:
     name: str
     place: str | Path
     """A folder, or the address of a database."""
-    documents: Documents | None = None
+    documents: BaseDocuments | None = None
     groups: tuple[str, ...] = ()
     """Groups of the reader."""
     about: Callable[[], dict[str, str]] | None = None
@@ -231,7 +231,7 @@ class Served:
         self._models: dict[str, LanguageModel | None] = {"none": None}
         self._chosen: dict[str, str] = {}
 
-    def add(self, name: str, documents: Documents) -> ServedBase:
+    def add(self, name: str, documents: BaseDocuments) -> ServedBase:
         """Serve a base created on the page."""
         assert self.managed is not None
         with self._lock:
@@ -261,7 +261,7 @@ class Served:
         with self._lock:
             self.bases = {other: base for other, base in self.bases.items() if other != name}
 
-    def document_folders(self) -> list[Documents]:
+    def document_folders(self) -> list[BaseDocuments]:
         """Return the documents of all bases that accept documents."""
         return [base.documents for base in self.bases.values() if base.documents is not None]
 

@@ -27,7 +27,7 @@ Door = Access | Team
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClientLimits:
     """Limits for one client."""
 
     request_bytes: int = 256_000
@@ -58,7 +58,7 @@ class ServerSettings:
     models: dict[str, str] = field(default_factory=dict)
     """Model specifications by name. Clients only see the names."""
     access: Door = field(default_factory=Access)
-    limits: Limits = Limits()
+    limits: ClientLimits = ClientLimits()
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """Allowed host names. Other names may be rebound DNS names."""
     provider: Provider | None = None

@@ -30,7 +30,7 @@ from clew.store.remote.bolt import BoltServer, GraphAddress, is_graph_address
 if TYPE_CHECKING:  # optional clients
     from clew.store.remote.remote import RemoteKnowledgeBase
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
-    from clew.store.remote.sparql_schema import Reading
+    from clew.store.remote.sparql_schema import EndpointVocabulary
 
 REMOTE = "sparql+"
 KEPT_GRAPH = 86_400.0
@@ -152,10 +152,10 @@ def _open_endpoint(address: RemoteAddress) -> RemoteKnowledgeBase:
     return opened
 
 
-def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
+def _endpoint(address: str) -> tuple[SparqlEndpoint, EndpointVocabulary]:
     """Parse `sparql+http://HOST/query` with settings after #, such as #shape=wikidata&language=de."""
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
-    from clew.store.remote.sparql_schema import SHAPES, Reading
+    from clew.store.remote.sparql_schema import SHAPES, EndpointVocabulary
 
     url, _, fragment = address.removeprefix(REMOTE).partition("#")
     given = dict(parse_qsl(fragment))
@@ -166,7 +166,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
     if unknown:
         there = "comment, label, language, noise, only, shape, texts, type"
         raise InputError(f"{address}: unknown setting {min(unknown)!r}: use {there}")
-    usual = SHAPES.get(shape, Reading())
+    usual = SHAPES.get(shape, EndpointVocabulary())
     reading = replace(
         usual,
         label=given.get("label", usual.label),
@@ -178,7 +178,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, Reading]:
     return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
 
 
-def described_nodes(endpoint: SparqlEndpoint, reading: Reading, folder: Path) -> ArrayKnowledgeBase | None:
+def described_nodes(endpoint: SparqlEndpoint, reading: EndpointVocabulary, folder: Path) -> ArrayKnowledgeBase | None:
     """Return the cached description of a small endpoint's nodes, or None if it cannot be read."""
     from clew.store.remote.sparql_schema import can_be_read, read_nodes
 

@@ -6,7 +6,7 @@ import pytest
 
 import clew
 from clew.answering.methods.catalog import ask, create
-from clew.answering.methods.paths.execution import Step, Trail, answer_paths, answer_read, refine
+from clew.answering.methods.paths.execution import Trail, TrailStep, answer_paths, answer_read, refine
 from clew.answering.queries.relation_paths import Explorer, Move, RelationPath
 from clew.core.roles import Parse
 from clew.core.types import NodeSet
@@ -104,8 +104,8 @@ def test_three_topics_are_one_query_and_it_gives_the_matches(tmp_path, method, o
 def test_what_is_read_from_several_walks_is_the_union_of_their_queries(toolbox, run):
     kb = toolbox.kb
     start = kb.find("BBS")
-    trails = [Trail(start, (Step("has_phenotype", "out", kb.find(key)),)) for key in ("P1", "P2")]
-    trails += [Trail(start, (Step("associated_with", "in", kb.find("BBS2")),))]
+    trails = [Trail(start, (TrailStep("has_phenotype", "out", kb.find(key)),)) for key in ("P1", "P2")]
+    trails += [Trail(start, (TrailStep("associated_with", "in", kb.find("BBS2")),))]
     answer = answer_read(kb, "q", "tog", trails, ["rod-cone dystrophy", "BBS2", "Atlantis"], None)
     assert run(answer) == matches(answer) == {"P2", "BBS2"}
     assert len(answer.matches) == 2

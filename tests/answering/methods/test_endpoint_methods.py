@@ -19,7 +19,7 @@ from clew.store.open_base import OpenBase, OpenRemoteBase
 from clew.store.remote import sparql_schema
 from clew.store.remote.sparql import SparqlKnowledgeBase
 from clew.store.remote.sparql_endpoint import Politeness, SparqlEndpoint
-from clew.store.remote.sparql_schema import Reading
+from clew.store.remote.sparql_schema import EndpointVocabulary
 from clew.store.remote_bases import described_nodes
 from films import FILMS, QUESTIONS, told
 from sparql_server import FAST, Listening, serving
@@ -41,7 +41,9 @@ def films(tmp_path_factory):
 
 def opened(address: str, folder, politeness: Politeness = FAST) -> OpenRemoteBase:
     endpoint = Listening(address, politeness)
-    return OpenRemoteBase(SparqlKnowledgeBase(endpoint, describe=lambda: described_nodes(endpoint, Reading(), folder)))
+    return OpenRemoteBase(
+        SparqlKnowledgeBase(endpoint, describe=lambda: described_nodes(endpoint, EndpointVocabulary(), folder))
+    )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -165,7 +167,7 @@ def test_a_query_that_takes_too_long_is_given_up_in_plain_words(stalling, tmp_pa
 
 def test_an_endpoint_that_cannot_be_read_is_asked_name_by_name(films, tmp_path):
     endpoint = SparqlEndpoint(films[1], politeness=Politeness(per_second=1000, page=5, most_rows=10))
-    assert described_nodes(endpoint, Reading(), tmp_path) is None
+    assert described_nodes(endpoint, EndpointVocabulary(), tmp_path) is None
 
 
 def test_answers_over_a_real_graph_are_those_of_the_embedded_base(data, tmp_path):

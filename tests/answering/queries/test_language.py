@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.answering.queries.columns import NumberTooLargeError
-from clew.answering.queries.execution import Limits, QueryTooLargeError, execute, solutions
+from clew.answering.queries.execution import QueryLimits, QueryTooLargeError, execute, solutions
 from clew.answering.queries.kinds import check
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.parsing import QuerySyntaxError, parse
@@ -150,7 +150,7 @@ def test_named_constants_are_linked_before_they_are_used(base):
 
 def test_a_query_with_too_many_solutions_ends_with_an_error(base):
     with pytest.raises(QueryTooLargeError, match="too many solutions"):
-        execute(base, parse("find count(*) where (a) and (b) and (c)"), Limits(rows=100))
+        execute(base, parse("find count(*) where (a) and (b) and (c)"), QueryLimits(rows=100))
 
 
 RING = 300
@@ -194,7 +194,7 @@ def test_a_walk_that_takes_too_many_steps_is_refused(tmp_path):
         "find y where node({}) -[next{{6469693231}}]-> (y)".format(", ".join(f'"{size}-0"' for size in sizes))
     )
     with pytest.raises(QueryTooLargeError, match="too many"):
-        execute(circles, query, Limits(work=20_000_000))
+        execute(circles, query, QueryLimits(work=20_000_000))
 
 
 @pytest.mark.parametrize(
@@ -228,8 +228,8 @@ def test_a_long_walk_is_not_written_out_in_other_languages(ring):
 
 def test_a_result_with_too_many_cells_is_refused_before_it_is_made(ring):
     with pytest.raises(QueryTooLargeError, match="90,000 rows"):
-        execute(ring, parse("find x, y where (x) and (y)"), Limits(cells=100_000))
-    assert len(execute(ring, parse("find x, y where (x) and (y) first 5"), Limits(cells=100_000)).rows) == 5
+        execute(ring, parse("find x, y where (x) and (y)"), QueryLimits(cells=100_000))
+    assert len(execute(ring, parse("find x, y where (x) and (y) first 5"), QueryLimits(cells=100_000)).rows) == 5
 
 
 def test_next_previous_and_differences_need_no_form_of_their_own(base):

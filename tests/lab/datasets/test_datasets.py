@@ -7,7 +7,7 @@ import pytest
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.lab.datasets.load import load_dataset
-from clew.lab.datasets.questions import Dataset, Pool, Question
+from clew.lab.datasets.questions import Dataset, ParagraphPool, Question
 
 
 def write(path, content):
@@ -252,7 +252,7 @@ def test_a_corpus_with_gold_titles(tmp_path, name, content):
 
 
 def test_the_same_paragraph_is_one_and_another_text_gets_another_key():
-    pool = Pool()
+    pool = ParagraphPool()
     keys = [pool.add("A #2", ["z"]).key, *(pool.add("A", [text]).key for text in ("x", "y", "x"))]
     assert keys == ["A #2", "A", "A #3", "A"]
 

@@ -6,7 +6,7 @@ import pytest
 
 from clew.core.errors import InputError
 from clew.lab.evaluation.grading import grade, read_grade, summarise_grades
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.models.protocol import Completion
 from prompts_sent import Sends, matches_golden
 
@@ -34,7 +34,7 @@ class Grades:
 
 
 def row(id, text):
-    return Row(id, f"question {id}", None, (), 1, {}, text=text)
+    return QuestionRow(id, f"question {id}", None, (), 1, {}, text=text)
 
 
 GOLD = {"1": ("Ann Lee",), "2": ("Bo Diddley",), "3": ("Cy",), "4": ("Di",)}

@@ -13,7 +13,7 @@ from clew.core.types import Answer, Candidate, NodeRef, Ranking
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation import metrics
 from clew.lab.evaluation.comparison import bootstrap, holm, randomisation_test
-from clew.lab.evaluation.judging import Gold, first_places, score
+from clew.lab.evaluation.judging import GoldAnswers, first_places, score
 
 
 def candidate(key, score=0.0, name=None):
@@ -134,7 +134,7 @@ def test_token_f1_by_hand(text, gold, expected):
 
 
 def test_strict_match_forgives_case_width_and_underscores_but_no_other_character():
-    gold = Gold(["United_Kingdom", "$9.99"], {}, "strict")
+    gold = GoldAnswers(["United_Kingdom", "$9.99"], {}, "strict")
 
     def named(name):
         return gold.named_by(NodeRef(0, "k", name, "t"), no_aliases)
@@ -148,16 +148,16 @@ def test_strict_match_forgives_case_width_and_underscores_but_no_other_character
 
 
 def test_lenient_match_takes_parts_of_names_but_never_the_empty_one():
-    gold = Gold(["New York City"], {}, "lenient")
+    gold = GoldAnswers(["New York City"], {}, "lenient")
     assert gold.named_by(NodeRef(0, "k1", "new york", "t"), no_aliases) == {0}
     assert gold.named_by(NodeRef(0, "", " ", "t"), no_aliases) == frozenset()
-    assert not len(Gold(["", " "], {}, "lenient"))
-    unnamed = Gold(["Oslo"], {"Oslo": ("",)}, "lenient")
+    assert not len(GoldAnswers(["", " "], {}, "lenient"))
+    unnamed = GoldAnswers(["Oslo"], {"Oslo": ("",)}, "lenient")
     assert unnamed.named_by(NodeRef(0, "k1", "Bern", "t"), no_aliases) == frozenset()
 
 
 def test_spellings_of_one_gold_answer_are_one_answer():
-    gold = Gold(["Oliver Twist", "oliver twist", "Q1"], {"Q1": ("Hard Times",)}, "strict")
+    gold = GoldAnswers(["Oliver Twist", "oliver twist", "Q1"], {"Q1": ("Hard Times",)}, "strict")
     assert len(gold) == 2
     assert gold.named_by(NodeRef(0, "k", "hard times", "t"), no_aliases) == {1}
 

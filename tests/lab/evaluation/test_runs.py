@@ -33,7 +33,7 @@ from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.comparison import summarise
 from clew.lab.evaluation.report import load_runs, make_report, report_json
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.lab.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
 from clew.lab.evaluation.runs import evaluate
 from clew.store.building import build
@@ -225,7 +225,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path):
 
 def test_a_row_survives_the_way_to_disk_and_back():
     for row in run().rows:
-        assert Row.from_json(json.loads(row.to_line())) == row
+        assert QuestionRow.from_json(json.loads(row.to_line())) == row
 
 
 def test_a_run_is_not_resumed_after_weights_embedder_or_reader_have_changed(tmp_path):

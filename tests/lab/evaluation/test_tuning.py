@@ -16,7 +16,7 @@ from clew.core.types import Answer, Candidate
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation import tuning
 from clew.lab.evaluation.tuning import AUTO, questions_of, tune
-from clew.lab.evaluation.tuning import Candidate as Tried
+from clew.lab.evaluation.tuning import TriedMethod as Tried
 from clew.store.building import build
 from clew.store.open_base import OpenBase
 from conftest import tables

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.core.types import NodeSet
-from clew.lab.synthesis.benchmark import Wanted, Writers, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, Writers, make_benchmark
 from clew.lab.synthesis.judging import read_votes, unanimous
 from clew.lab.synthesis.records import violations
 from clew.lab.synthesis.templates import SHIPPED, load_templates
@@ -124,7 +124,7 @@ def reply(request) -> str:
 
 
 def test_products_are_asked_for_by_hard_and_soft_requirements_that_no_buyer_contradicts(bases, tmp_path):
-    make_benchmark(bases["amazon"], tmp_path, Wanted(16, templates="amazon"), Writers(ScriptedModel(reply)))
+    make_benchmark(bases["amazon"], tmp_path, BenchmarkOptions(16, templates="amazon"), Writers(ScriptedModel(reply)))
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     assert not any(violations(bases["amazon"].kb, rows).values())
     textual = [row for row in rows if row["textual"]]

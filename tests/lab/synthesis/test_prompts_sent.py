@@ -8,7 +8,7 @@ from clew.answering.methods import catalog
 from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
 from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.answering.roles.write import ModelWriter
-from clew.lab.synthesis.benchmark import Wanted, Writers, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, Writers, make_benchmark
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
 from clew.store.open_base import OpenBase
@@ -51,7 +51,7 @@ def sent(tmp_path_factory) -> dict[str, str]:
         build(read_sources([folder / base], SourceOptions(trust=True)), folder / f"{base}.kb")
         model = ScriptedModel(reply)
         official = OpenBase.open(folder / f"{base}.kb", embedder="hash")
-        make_benchmark(official, folder / f"{base}-questions", Wanted(6, templates=base), Writers(model))
+        make_benchmark(official, folder / f"{base}-questions", BenchmarkOptions(6, templates=base), Writers(model))
         for told in sorted(map(shown, model.asked)):  # several are asked at once, in any order
             found.setdefault(f"synthesis/{prefix}_{_role(told)}", told)
     return found

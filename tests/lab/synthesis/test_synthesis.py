@@ -10,7 +10,7 @@ import clew
 from clew.answering.queries.parsing import parse
 from clew.core.errors import InputError, SchemaError
 from clew.core.schema import NodeType, Relation, Schema
-from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
 from clew.lab.synthesis.enumerate import distinct_steps
 from clew.lab.synthesis.forms import FORMS
 from clew.lab.synthesis.grammar import active, passive, relational_question
@@ -157,9 +157,9 @@ def read_all(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_benchmark_passes_its_gates_and_is_the_same_for_a_seed(small: OpenBase, tmp_path: Path):
-    report = make_benchmark(small, tmp_path / "a", Wanted(60, seed=3))
-    make_benchmark(small, tmp_path / "b", Wanted(60, seed=3))
-    make_benchmark(small, tmp_path / "c", Wanted(60, seed=4))
+    report = make_benchmark(small, tmp_path / "a", BenchmarkOptions(60, seed=3))
+    make_benchmark(small, tmp_path / "b", BenchmarkOptions(60, seed=3))
+    make_benchmark(small, tmp_path / "c", BenchmarkOptions(60, seed=4))
     assert read_all(tmp_path / "a") == read_all(tmp_path / "b")
     assert (tmp_path / "a/questions.jsonl").read_text() != (tmp_path / "c/questions.jsonl").read_text()
     rows = [json.loads(line) for line in (tmp_path / "a/questions.jsonl").read_text().splitlines()]
@@ -203,8 +203,8 @@ def films(tmp_path_factory) -> OpenBase:
 
 
 def test_questions_of_every_form_pass_their_gates(films: OpenBase, tmp_path: Path):
-    make_benchmark(films, tmp_path / "a", Wanted(52, ("1-hop", *FORMS), seed=2))
-    make_benchmark(films, tmp_path / "b", Wanted(52, ("1-hop", *FORMS), seed=2))
+    make_benchmark(films, tmp_path / "a", BenchmarkOptions(52, ("1-hop", *FORMS), seed=2))
+    make_benchmark(films, tmp_path / "b", BenchmarkOptions(52, ("1-hop", *FORMS), seed=2))
     assert read_all(tmp_path / "a") == read_all(tmp_path / "b")
     rows = [json.loads(line) for line in (tmp_path / "a/questions.jsonl").read_text().splitlines()]
     assert {row["type"] for row in rows} == {"1-hop", *FORMS}
@@ -223,7 +223,7 @@ def test_questions_of_every_form_pass_their_gates(films: OpenBase, tmp_path: Pat
 
 def test_a_kind_that_is_none_is_refused_with_all_kinds(films: OpenBase, tmp_path: Path):
     with pytest.raises(InputError, match="textual, number"):
-        make_benchmark(films, tmp_path / "a", Wanted(5, ("numbers",)))
+        make_benchmark(films, tmp_path / "a", BenchmarkOptions(5, ("numbers",)))
 
 
 def naive(kb, row) -> set[str]:
@@ -247,7 +247,7 @@ def naive(kb, row) -> set[str]:
 
 
 def test_gold_sets_are_what_a_walk_over_all_triples_gives(small: OpenBase, tmp_path: Path):
-    make_benchmark(small, tmp_path, Wanted(60, seed=5))
+    make_benchmark(small, tmp_path, BenchmarkOptions(60, seed=5))
     for line in (tmp_path / "questions.jsonl").read_text().splitlines():
         row = json.loads(line)
         assert naive(small.kb, row) == set(row["relational_set"]), row["metapath"]
@@ -262,14 +262,14 @@ def test_templates_of_a_file_are_asked_in_its_words_and_with_its_constants(small
         paths = ["sign <-[has_sign]- disease", 'sign#fixed="Sign 3" <-[has_sign]- disease']
         """
     )
-    make_benchmark(small, tmp_path / "out", Wanted(5, templates=str(file)))
+    make_benchmark(small, tmp_path / "out", BenchmarkOptions(5, templates=str(file)))
     rows = [json.loads(line) for line in (tmp_path / "out/questions.jsonl").read_text().splitlines()]
     assert rows
     assert all(row["question"].endswith("beside Sign 3?") and "Sign 3" in row["topics"] for row in rows)
 
 
 def test_the_gates_catch_what_they_are_for(small: OpenBase, tmp_path: Path):
-    make_benchmark(small, tmp_path, Wanted(6))
+    make_benchmark(small, tmp_path, BenchmarkOptions(6))
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     name = small.kb.node(small.kb.find(rows[0]["answers"][0])).name
     spoilt = [
@@ -285,7 +285,7 @@ def test_the_gates_catch_what_they_are_for(small: OpenBase, tmp_path: Path):
 
 
 def test_splits_share_no_template_and_no_entity(small: OpenBase, tmp_path: Path):
-    make_benchmark(small, tmp_path, Wanted(60))
+    make_benchmark(small, tmp_path, BenchmarkOptions(60))
     rows = {row["id"]: row for row in map(json.loads, (tmp_path / "questions.jsonl").read_text().splitlines())}
     for folder, members in (
         ("split", lambda row: [row["id"]]),

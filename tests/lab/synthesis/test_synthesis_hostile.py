@@ -14,7 +14,7 @@ import pytest
 from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 from clew.core.errors import InputError
-from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
 from clew.lab.synthesis.records import violations
 from clew.store.building import build
 from clew.store.graph.tables import Piece, Tables
@@ -59,16 +59,18 @@ _ODD = [
 
 
 def test_a_hostile_base_gives_sound_questions_or_a_clear_message(hostile: OpenBase, tmp_path: Path):
-    make_benchmark(hostile, tmp_path / "all", Wanted(40))
+    make_benchmark(hostile, tmp_path / "all", BenchmarkOptions(40))
     rows = [json.loads(line) for line in (tmp_path / "all/questions.jsonl").read_text("utf-8").splitlines()]
     assert rows
     assert all(row["answers"] for row in rows)
     assert not any(violations(hostile.kb, rows).values())
     assert all(len(row["answers"]) <= 20 for row in rows)
     with pytest.raises(InputError, match="no question could be made"):
-        make_benchmark(hostile, tmp_path / "text", Wanted(5, kinds=("textual",), templates=_only_the_one(tmp_path)))
+        make_benchmark(
+            hostile, tmp_path / "text", BenchmarkOptions(5, kinds=("textual",), templates=_only_the_one(tmp_path))
+        )
     with pytest.raises(InputError, match="no kind of question 'hop'"):
-        make_benchmark(hostile, tmp_path / "kind", Wanted(5, kinds=("hop",)))
+        make_benchmark(hostile, tmp_path / "kind", BenchmarkOptions(5, kinds=("hop",)))
 
 
 def _only_the_one(folder: Path) -> str:
@@ -81,7 +83,9 @@ def _only_the_one(folder: Path) -> str:
 
 def test_more_questions_than_a_base_has_gives_those_it_has(tmp_path: Path):
     build(tables(), tmp_path / "tiny.kb")
-    report = make_benchmark(OpenBase.open(tmp_path / "tiny.kb", embedder="hash"), tmp_path / "out", Wanted(1000))
+    report = make_benchmark(
+        OpenBase.open(tmp_path / "tiny.kb", embedder="hash"), tmp_path / "out", BenchmarkOptions(1000)
+    )
     assert 0 < len(report.rows) < 1000
     assert any("1000 questions were asked for" in remark for remark in report.remarks)
 
@@ -89,12 +93,12 @@ def test_more_questions_than_a_base_has_gives_those_it_has(tmp_path: Path):
 def test_a_base_without_edges_is_refused(tmp_path: Path):
     build(tables(edges=[]), tmp_path / "bare.kb")
     with pytest.raises(InputError, match="no edges"):
-        make_benchmark(OpenBase.open(tmp_path / "bare.kb", embedder="hash"), tmp_path / "out", Wanted(5))
+        make_benchmark(OpenBase.open(tmp_path / "bare.kb", embedder="hash"), tmp_path / "out", BenchmarkOptions(5))
 
 
 @pytest.mark.long
 def test_killed_at_random_moments_it_ends_with_the_same_files(small: OpenBase, tmp_path: Path):  # noqa: F811
-    wanted = Wanted(30, kinds=("1-hop", "textual"))
+    wanted = BenchmarkOptions(30, kinds=("1-hop", "textual"))
     begun = time.monotonic()
     make_benchmark(small, tmp_path / "whole", wanted)
     script = (

@@ -8,7 +8,7 @@ import pytest
 from test_synthesis import read_all, small  # noqa: F401 - a fixture
 
 from clew.core.errors import BudgetError, ModelError, PendingError
-from clew.lab.synthesis.benchmark import Wanted, Writers, estimate_benchmark, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, Writers, estimate_benchmark, make_benchmark
 from clew.lab.synthesis.records import violations
 from clew.models.batch import BatchFolder
 from clew.models.budget import Budget, Ledger
@@ -37,7 +37,7 @@ def reply(request) -> str:
     return json.dumps({number: text in asked.replace(f"{number}. {text}", "", 1) for number, text in stated})
 
 
-WANTED = Wanted(24, roles=("doctor", "patient"))
+WANTED = BenchmarkOptions(24, roles=("doctor", "patient"))
 
 
 def rows_of(folder: Path):

@@ -14,13 +14,13 @@ from clew.core.roles import Draft
 from clew.lab.datasets.load import load_dataset
 from clew.lab.training import graph_to_text, traverser
 from clew.lab.training.fine_tuning import Course
-from clew.lab.training.graph_to_text import Told, bleu, read_told
+from clew.lab.training.graph_to_text import WrittenFacts, bleu, read_told
 from clew.lab.training.language import (
     LORA,
-    Descent,
-    Lesson,
+    ChatExample,
+    LanguageDescent,
+    LanguageSettings,
     Lora,
-    Tuning,
     batches,
     open_language_model,
     tokenised,
@@ -56,7 +56,7 @@ def start(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("models") / "start"
     pieces = ByteLevelBPETokenizer()
-    lessons = graph_to_text.lessons_from([Told((("a", "b", "c"),), ("a c",))])
+    lessons = graph_to_text.lessons_from([WrittenFacts((("a", "b", "c"),), ("a c",))])
     texts = [part["content"] for one in lessons for part in one.messages] + [json.dumps(ADA), json.dumps(DUNE)]
     pieces.train_from_iterator(texts, vocab_size=600, min_frequency=1, special_tokens=["<end>"], show_progress=False)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=pieces._tokenizer, eos_token="<end>", pad_token="<end>")
@@ -74,7 +74,7 @@ def start(tmp_path_factory):
 
 
 def quick(**settings):
-    return Tuning(**{"epochs": 10, "rate": 1e-2, "batch": 4, **settings})
+    return LanguageSettings(**{"epochs": 10, "rate": 1e-2, "batch": 4, **settings})
 
 
 def written(path, rows):
@@ -130,7 +130,7 @@ def test_the_next_evidence_is_written_by_a_model_that_was_trained_from_nothing(s
 
 def test_a_model_that_gained_nothing_is_not_used(start, tmp_path):
     file = written(tmp_path / "told.jsonl", [ADA] * 4)
-    tuning = Tuning(epochs=1, rate=1e-9)
+    tuning = LanguageSettings(epochs=1, rate=1e-9)
     figures = graph_to_text.train_graph_to_text([file], Course(start, tmp_path / "out", "0/2", "", tuning, str))
     assert not figures["usable"]
     with pytest.raises(InputError, match="no better"):
@@ -142,13 +142,13 @@ def test_a_model_that_gained_nothing_is_not_used(start, tmp_path):
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not(start, tmp_path):
-    lessons = [Lesson(({"role": "user", "content": f"number {n}"},), f"{n} is {n}") for n in range(20)]
+    lessons = [ChatExample(({"role": "user", "content": f"number {n}"},), f"{n} is {n}") for n in range(20)]
 
     def trained(folder, **settings):
         local = open_language_model(start)
         told = tokenised(local, lessons, 100)
-        tuning = Tuning(**{"epochs": 3, "batch": 4, **settings})
-        return Descent(local, told, tuning, folder, lambda _: None).run()
+        tuning = LanguageSettings(**{"epochs": 3, "batch": 4, **settings})
+        return LanguageDescent(local, told, tuning, folder, lambda _: None).run()
 
     class StopError(Exception):
         pass
@@ -164,7 +164,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(start, tmp_path):
     local = open_language_model(start)
     told = tokenised(local, lessons, 100)
     with pytest.raises(StopError):
-        Descent(local, told, Tuning(3, batch=4, keep_every=0), tmp_path / "parts", stop_at(9)).run()
+        LanguageDescent(local, told, LanguageSettings(3, batch=4, keep_every=0), tmp_path / "parts", stop_at(9)).run()
     again, resumed = trained(tmp_path / "parts")
     assert len(losses) == len(resumed) == 15
     assert resumed == pytest.approx(losses, rel=1e-4)
@@ -178,9 +178,9 @@ def test_the_loss_counts_the_reply_alone(start, tmp_path):
     import torch
 
     local = open_language_model(start)
-    lessons = [Lesson(({"role": "user", "content": "a" * n},), "b" * (9 - n)) for n in (1, 5)]
+    lessons = [ChatExample(({"role": "user", "content": "a" * n},), "b" * (9 - n)) for n in (1, 5)]
     told = tokenised(local, lessons, 100)
-    descent = Descent(local, told, Tuning(), tmp_path, lambda _: None)
+    descent = LanguageDescent(local, told, LanguageSettings(), tmp_path, lambda _: None)
     by_hand = 0.0
     for one in told:
         logits = local.model(torch.tensor([one.prompt + one.reply])).logits[0].log_softmax(-1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clew.answering.methods.subgraph_reranking.rankers import OnnxScorer
-from clew.lab.training.labelled import Table
+from clew.lab.training.labelled import FeatureTable
 from clew.models.embedding.onnx import BUNDLED
 
 MARKS = ("[unused1]", "[unused2]")
@@ -27,7 +27,7 @@ def test_a_ranker_is_trained_from_an_encoder_in_a_folder_and_used_from_its_files
     config = getattr(transformers, f"{family}Config")(vocab_size=30522, **shape)
     getattr(transformers, f"{family}Model")(config).save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes((BUNDLED / "tokenizer.json").read_bytes())
-    table = Table(np.empty((8, 0)), np.array([True, False] * 4), np.array([0, 4, 8]))
+    table = FeatureTable(np.empty((8, 0)), np.array([True, False] * 4), np.array([0, 4, 8]))
     fitted = fit_encoder(PAIRS, table, PAIRS, table, NeuralSettings(tmp_path, MARKS, epochs=1))
     for name, content in fitted.files().items():
         (tmp_path / name).write_bytes(content)

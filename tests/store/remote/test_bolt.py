@@ -16,7 +16,7 @@ from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase
 from clew.store.remote import cypher
-from clew.store.remote.bolt import BoltServer, GraphAddress, Limits, is_graph_address
+from clew.store.remote.bolt import BoltServer, DatabaseLimits, GraphAddress, is_graph_address
 from clew.store.remote_bases import described_graph
 from clew.store.sources.bolt import plain_value
 from films import QUESTIONS, told
@@ -320,7 +320,7 @@ def test_a_graph_that_is_too_large_to_be_read_can_be_built(films, monkeypatch):
 
 
 def test_too_many_rows_are_refused(films):
-    server = BoltServer(remote(films[1]).server.address, Limits(most_rows=8))
+    server = BoltServer(remote(films[1]).server.address, DatabaseLimits(most_rows=8))
     with pytest.raises(StorageError, match="more than 8 rows"):
         server.rows("MATCH (n) RETURN n.key")
 
@@ -330,7 +330,7 @@ def test_a_server_that_says_nothing_is_given_up():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        server = BoltServer(GraphAddress(f"bolt://127.0.0.1:{silent.getsockname()[1]}"), Limits(seconds=1))
+        server = BoltServer(GraphAddress(f"bolt://127.0.0.1:{silent.getsockname()[1]}"), DatabaseLimits(seconds=1))
         begun = time.monotonic()
         with pytest.raises(StorageError, match="did not answer a query within 1 seconds"):
             server.rows("RETURN 1")
@@ -338,7 +338,7 @@ def test_a_server_that_says_nothing_is_given_up():
 
 
 def test_a_slow_query_is_given_up(films):
-    server = BoltServer(remote(films[1]).server.address, Limits(seconds=0.5))
+    server = BoltServer(remote(films[1]).server.address, DatabaseLimits(seconds=0.5))
     slow = "UNWIND range(1, 3000) AS a UNWIND range(1, 3000) AS b RETURN count(*)"
     with pytest.raises(StorageError, match=r"did not answer a query within 0\.5 seconds|Timeout|timed out"):
         server.rows(slow)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.answering.conversation.follow_ups import REMEMBERED, FollowUps, Reading, Turn
+from clew.answering.conversation.follow_ups import REMEMBERED, FollowUpReading, FollowUps, Turn
 from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import corrected
@@ -106,7 +106,7 @@ class Conversation:
         named = tuple(find_named(asked, self.tools.kb, self.tools.names)[1]) if self._follow_ups.has_graph else ()
         return Turn(question, asked, replace(answer, trace=tuple(recorder.spans)), named)
 
-    def _carried_out(self, question: str, reading: Reading, recorder: Recorder) -> Turn:
+    def _carried_out(self, question: str, reading: FollowUpReading, recorder: Recorder) -> Turn:
         if reading.is_query:
             answer = replace(
                 catalog.ask(catalog.create("query"), reading.asked, self.tools, recorder), question=question

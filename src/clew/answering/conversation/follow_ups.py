@@ -54,7 +54,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FollowUpReading:
     """One way to read a question in its conversation."""
 
     asked: str
@@ -112,11 +112,11 @@ class FollowUps:
             return points
         return None if len(self.turns[-1].nodes) < 2 or self._names(question) else points
 
-    def readings(self, question: str) -> Iterator[Reading]:
+    def readings(self, question: str) -> Iterator[FollowUpReading]:
         """Yield the possible readings of a question that depends on earlier questions."""
         query = self._again_as_query(question)
         if query is not None:
-            yield Reading(str(query), is_query=True)
+            yield FollowUpReading(str(query), is_query=True)
             return
         points, rest = self._points(question), switched(question)
         names = self._names(question)
@@ -128,7 +128,7 @@ class FollowUps:
             yield from leaning
             is_complete = rest is None or not leaning
         if is_complete:
-            yield Reading(question, self._parsed(question, names), named=tuple(names))
+            yield FollowUpReading(question, self._parsed(question, names), named=tuple(names))
 
     def _again_as_query(self, question: str) -> Query | None:
         """Return the last query in a new order, or for the number of its results, if the question asks for that."""
@@ -173,7 +173,7 @@ class FollowUps:
         among = Compare(Var("x"), "=", keys_of(self.tools.kb, turn.nodes))
         return find("x", kinds[0][0], Pattern((), (), (among,)))
 
-    def _pointing(self, question: str, points: Pointing) -> Iterator[Reading]:
+    def _pointing(self, question: str, points: Pointing) -> Iterator[FollowUpReading]:
         for kind, nodes in self._referents(points):
             if points.is_part or points.is_several:
                 yield from self._parts(question, points, kind, nodes)
@@ -181,7 +181,7 @@ class FollowUps:
                 return
             yield self._about(question, points, kind, nodes)
 
-    def _parts(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Iterator[Reading]:
+    def _parts(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Iterator[FollowUpReading]:
         """Yield the question about all nodes of a type, restricted to the given nodes."""
         called = plural(kind_in_words(self._schema, kind))
         called = f"which {called}" if points.is_implied else called
@@ -190,7 +190,7 @@ class FollowUps:
             if part is not None:
                 yield part
 
-    def _restricted(self, asked: str, kind: str, nodes: NodeSet) -> Reading | None:
+    def _restricted(self, asked: str, kind: str, nodes: NodeSet) -> FollowUpReading | None:
         names = self._names(asked)
         parse = self._parsed(asked, names)
         read = parse.interpretation
@@ -204,18 +204,18 @@ class FollowUps:
         among = Compare(Var(read.variable), "=", Name(label, kind))
         query = replace(read.query, pattern=requiring(read.query.pattern, among))
         parse = replace(parse, interpretation=replace(read, query=query), alternatives=(), is_loose=False)
-        return Reading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
+        return FollowUpReading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
 
-    def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> Reading:
+    def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> FollowUpReading:
         """Read the words that refer back as one more name."""
         links = tuple(Link(node, points.text, "exact", 1.0) for node in nodes)
         named = Named(points.start, points.end, points.text, (Sense(kind, links),))
         clear = [one for one in self._names(question) if one.end <= points.start or points.end <= one.start]
         names = sorted([*clear, named], key=lambda one: one.start)
         parse = replace(self._parsed(question, names), is_loose=False)
-        return Reading(question, parse, {points.text: self._keys(nodes)}, tuple(names))
+        return FollowUpReading(question, parse, {points.text: self._keys(nodes)}, tuple(names))
 
-    def _switched(self, rest: str) -> Iterator[Reading]:
+    def _switched(self, rest: str) -> Iterator[FollowUpReading]:
         """Yield an earlier question with new names and numbers, or a question about a name in the last question."""
         names = self._names(rest)
         numbers = [one for one in quantities(rest) if not any(n.start <= one.start < n.end for n in names)]
@@ -235,7 +235,7 @@ class FollowUps:
         last = self.turns[-1]
         if last.named and not any(one.certainty >= READ for one in few):  # an unknown name: the answer must state it
             old = last.named[-1]
-            yield Reading(replaced(last.asked, [(old.start, old.end, rest)]))
+            yield FollowUpReading(replaced(last.asked, [(old.start, old.end, rest)]))
 
     def _switchable(self, names: Sequence[Named]) -> Turn:
         """Return the latest turn that names a node of the same type, or else the last turn."""
@@ -245,15 +245,15 @@ class FollowUps:
                 return turn
         return self.turns[-1]
 
-    def _again(self, turn: Turn, asked: str) -> Reading:
+    def _again(self, turn: Turn, asked: str) -> FollowUpReading:
         """Ask a question under the same restriction as an earlier turn."""
         again = None
         if turn.within is not None:
             (first,) = self.tools.kb.refs(turn.within.array[:1])
             again = self._restricted(asked, first.type, turn.within)
-        return again or Reading(asked)
+        return again or FollowUpReading(asked)
 
-    def _rest(self, question: str) -> Iterator[Reading]:
+    def _rest(self, question: str) -> Iterator[FollowUpReading]:
         """Read a few words without a name: as a filter of the matches, or about a name in the last question."""
         last, said = self.turns[-1], question.strip(" ?.!")
         if len(telling_words(said, ())) > SHORT:
@@ -266,7 +266,7 @@ class FollowUps:
             asked = f"{said} of {old.text}"
             moved = replace(old, start=len(asked) - len(old.text), end=len(asked))
             parse = replace(self._parsed(asked, [moved]), is_loose=False)
-            yield Reading(asked, parse, {old.text: self._keys(old.senses[0].nodes)}, (moved,))
+            yield FollowUpReading(asked, parse, {old.text: self._keys(old.senses[0].nodes)}, (moved,))
 
     # Nodes of the conversation
 

@@ -102,7 +102,7 @@ class Support(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class RetrievedNode:
     """A candidate before reranking, with the focus it satisfies, if any, and the similarity of its document."""
 
     node: int
@@ -118,7 +118,7 @@ class Found:
 class Placed:
     """A candidate after reranking."""
 
-    found: Found
+    found: RetrievedNode
     judged: Judged
     before: int
 
@@ -127,7 +127,7 @@ RERANKED = 40
 """Maximum candidates per group for the reranker. The remaining candidates follow in their old order."""
 
 
-def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[Found]]) -> list[Placed]:
+def rerank_groups(reranker: Reranker, question: str, groups: Sequence[Sequence[RetrievedNode]]) -> list[Placed]:
     """Rerank each group separately, so that the order of the groups stays unchanged."""
     placed: list[Placed] = []
     for group in groups:

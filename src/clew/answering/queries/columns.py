@@ -47,7 +47,7 @@ class NumberTooLargeError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ValueArray:
     """Values of one kind. Values that are not `present` are missing, and their content has no meaning."""
 
     kind: str
@@ -60,16 +60,16 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Array) -> Column:
+    def take(self, rows: Array) -> ValueArray:
         """Return the values at some rows."""
         return replace(self, values=self.values[rows], present=self.present[rows])
 
-    def folded(self) -> Column:
+    def folded(self) -> ValueArray:
         """Return the values as they compare: texts in lower case."""
         return _recoded(self, [text.lower() for text in self.texts]) if self.kind == "text" else self
 
 
-def from_values(kind: str, values: Sequence[Any] | pa.Array) -> Column:
+def from_values(kind: str, values: Sequence[Any] | pa.Array) -> ValueArray:
     """Make a column of stored values. Values of another kind are missing."""
     if isinstance(values, pa.Array):
         column = _from_arrow(kind, values)
@@ -80,7 +80,7 @@ def from_values(kind: str, values: Sequence[Any] | pa.Array) -> Column:
         seen: dict[str | None, int] = {}
         texts = (value if value is None or type(value) is str else str(value) for value in values)
         places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(values))
-        return Column("text", places, places != seen.get(None, -1), tuple(text or "" for text in seen))
+        return ValueArray("text", places, places != seen.get(None, -1), tuple(text or "" for text in seen))
     if kind == "date":
         values = [_moment(value) for value in values]
     elif kind in ("integer", "number"):
@@ -91,30 +91,32 @@ def from_values(kind: str, values: Sequence[Any] | pa.Array) -> Column:
         values = [value if isinstance(value, bool) else None for value in values]
     present = np.fromiter((value is not None for value in values), np.bool_, len(values))
     if kind not in TYPES:
-        return Column(kind, _objects(["" if value is None else value for value in values]), present)
+        return ValueArray(kind, _objects(["" if value is None else value for value in values]), present)
     filler: Any = datetime.datetime.min if kind == "date" else 0
     try:
-        return Column(kind, np.array([filler if value is None else value for value in values], TYPES[kind]), present)
+        return ValueArray(
+            kind, np.array([filler if value is None else value for value in values], TYPES[kind]), present
+        )
     except OverflowError:
         raise NumberTooLargeError from None
 
 
-def _from_arrow(kind: str, values: pa.Array) -> Column | None:
+def _from_arrow(kind: str, values: pa.Array) -> ValueArray | None:
     """Make a column of an Arrow array without a Python object for each value, or return None if kinds differ."""
     present = np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     if kind == "text" and (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         encoded = values.dictionary_encode()
         places = np.where(present, _buffer(encoded.indices, np.int32), 0).astype(np.int64)
-        return Column("text", places, present, tuple(encoded.dictionary.to_pylist()) or ("",))
+        return ValueArray("text", places, present, tuple(encoded.dictionary.to_pylist()) or ("",))
     if kind == "date" and (pa.types.is_date(values.type) or pa.types.is_timestamp(values.type)):
         days = _buffer(values.cast(pa.timestamp("us")), "datetime64[us]")
-        return Column("date", np.where(present, days, np.datetime64(0, "us")), present)
+        return ValueArray("date", np.where(present, days, np.datetime64(0, "us")), present)
     if (kind, values.type) == ("integer", pa.int64()):
-        return Column("integer", np.where(present, _buffer(values, np.int64), 0), present)
+        return ValueArray("integer", np.where(present, _buffer(values, np.int64), 0), present)
     if (kind, values.type) == ("number", pa.float64()):
         numbers = _buffer(values, np.float64)
         present = present & ~np.isnan(numbers)
-        return Column("number", np.where(present, numbers, 0.0), present)
+        return ValueArray("number", np.where(present, numbers, 0.0), present)
     return None
 
 
@@ -126,19 +128,19 @@ def _buffer(values: pa.Array, kind: Any) -> Array:
     return np.frombuffer(buffer, kind)[values.offset : values.offset + len(values)]
 
 
-def constant(kind: str, value: Any, size: int) -> Column:
+def constant(kind: str, value: Any, size: int) -> ValueArray:
     """Make a column of one value."""
     return from_values(kind, [value]).take(np.zeros(size, np.int64))
 
 
-def missing(kind: str, size: int) -> Column:
+def missing(kind: str, size: int) -> ValueArray:
     """Make a column of missing values."""
     if kind in ("node", "edge"):
-        return Column(kind, np.full(size, -1), np.zeros(size, np.bool_))
+        return ValueArray(kind, np.full(size, -1), np.zeros(size, np.bool_))
     return constant(kind, None, size)
 
 
-def _recoded(column: Column, texts: Sequence[str]) -> Column:
+def _recoded(column: ValueArray, texts: Sequence[str]) -> ValueArray:
     """Replace the texts of a column. Equal texts share one index."""
     seen: dict[str, int] = {}
     places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(texts))
@@ -160,7 +162,7 @@ def _moment(value: Any) -> datetime.datetime | datetime.date | None:
     return value if isinstance(value, datetime.date) else None
 
 
-def to_values(column: Column) -> list[Any]:
+def to_values(column: ValueArray) -> list[Any]:
     """Return Python values, None if missing. A moment at midnight is a date."""
     values: list[Any] = column.values.tolist()
     if column.kind == "text":
@@ -170,7 +172,7 @@ def to_values(column: Column) -> list[Any]:
     return [value if present else None for value, present in zip(values, column.present.tolist(), strict=True)]
 
 
-def compare_literal(column: Column, comparison: str, literal: Any) -> Mask:
+def compare_literal(column: ValueArray, comparison: str, literal: Any) -> Mask:
     """Decide which values compare with a literal as required."""
     if column.kind == "list":
         [check] = literal_checks("list", comparison, literal).tests
@@ -184,7 +186,7 @@ def compare_literal(column: Column, comparison: str, literal: Any) -> Mask:
     return np.asarray(column.present & whole, np.bool_)
 
 
-def _checked(column: Column, check: Check) -> Mask:
+def _checked(column: ValueArray, check: Check) -> Mask:
     if check.comparison == "matches":
         return np.array(match_whole(check.value, column.texts), np.bool_)[column.values]
     if check.kind == "text":
@@ -200,7 +202,7 @@ def _checked(column: Column, check: Check) -> Mask:
     return np.asarray(ORDERS[check.comparison](column.values, goal), np.bool_)
 
 
-def compare(left: Column, comparison: str, right: Column) -> Mask:
+def compare(left: ValueArray, comparison: str, right: ValueArray) -> Mask:
     """Compare two columns row by row. Return false for kinds that do not match."""
     numeric = {left.kind, right.kind} <= {"integer", "number"}
     if left.kind != right.kind and not numeric:
@@ -212,7 +214,7 @@ def compare(left: Column, comparison: str, right: Column) -> Mask:
     return np.asarray(result & left.present & right.present, np.bool_)
 
 
-def _compared_texts(left: Column, comparison: str, right: Column) -> Mask:
+def _compared_texts(left: ValueArray, comparison: str, right: ValueArray) -> Mask:
     if comparison in PARTS:
         pairs, places = np.unique(left.values * len(right.texts) + right.values, return_inverse=True)
         parts = (divmod(pair, len(right.texts)) for pair in pairs.tolist())
@@ -223,7 +225,7 @@ def _compared_texts(left: Column, comparison: str, right: Column) -> Mask:
     return np.asarray(ORDERS[comparison](*sides), np.bool_)
 
 
-def codes(column: Column, *, exact: bool = True) -> Ids:
+def codes(column: ValueArray, *, exact: bool = True) -> Ids:
     """Assign numbers to the different values. Missing values are -1. Texts differ by case only if `exact`."""
     if column.kind in ("node", "edge"):
         return np.where(column.present, column.values, -1).astype(np.int64)
@@ -238,7 +240,7 @@ def codes(column: Column, *, exact: bool = True) -> Ids:
     return np.where(column.present, numbered, -1)
 
 
-def ranks(column: Column, key: Callable[[str], Any]) -> Ids:
+def ranks(column: ValueArray, key: Callable[[str], Any]) -> Ids:
     """Assign numbers to values by their order. Texts are sorted by `key`."""
     if column.kind == "text":
         keys = [key(text) for text in column.texts]
@@ -251,7 +253,7 @@ def ranks(column: Column, key: Callable[[str], Any]) -> Ids:
     return np.unique(column.values, return_inverse=True)[1].astype(np.int64)
 
 
-def sort_keys(column: Column, key: Callable[[str], Any], *, descending: bool = False) -> tuple[Ids, Mask]:
+def sort_keys(column: ValueArray, key: Callable[[str], Any], *, descending: bool = False) -> tuple[Ids, Mask]:
     """Return keys for `np.lexsort` by which missing values come last."""
     numbered = ranks(column, key)
     return np.where(column.present, -numbered if descending else numbered, 0), ~column.present
@@ -274,30 +276,30 @@ def row_ids(columns: Sequence[Ids], size: int) -> tuple[Ids, Ids]:
     return ids, first
 
 
-def concatenate(first: Column, second: Column) -> Column:
+def concatenate(first: ValueArray, second: ValueArray) -> ValueArray:
     """Append a column to another."""
     kind = first.kind if first.kind == second.kind else "number"
     present = np.concatenate((first.present, second.present))
     if kind == "text":
         values = np.concatenate((first.values, second.values + len(first.texts)))
-        return _recoded(Column("text", values, present), (*first.texts, *second.texts))
-    return Column(kind, np.concatenate((first.values, second.values)), present)
+        return _recoded(ValueArray("text", values, present), (*first.texts, *second.texts))
+    return ValueArray(kind, np.concatenate((first.values, second.values)), present)
 
 
-def arithmetic(sign: str, left: Column, right: Column) -> Column:
+def arithmetic(sign: str, left: ValueArray, right: ValueArray) -> ValueArray:
     """Add, subtract, multiply or divide. The difference of two dates is in days."""
     present = left.present & right.present
     if left.kind == "date":
         days = (left.values.astype("datetime64[D]") - right.values.astype("datetime64[D]")).astype(np.int64)
-        return Column("integer", days, present)
+        return ValueArray("integer", days, present)
     if sign == "/":
         present = present & (right.values != 0)
-        return Column("number", left.values / np.where(right.values == 0, 1, right.values), present)
+        return ValueArray("number", left.values / np.where(right.values == 0, 1, right.values), present)
     operation = {"+": operator.add, "-": operator.sub, "*": operator.mul}[sign]
     is_whole = left.kind == right.kind == "integer"
     with np.errstate(over="ignore", invalid="ignore"):
         _refuse_too_large(operation(left.values.astype(np.float64), right.values)[present], is_whole=is_whole)
-        return Column("integer" if is_whole else "number", operation(left.values, right.values), present)
+        return ValueArray("integer" if is_whole else "number", operation(left.values, right.values), present)
 
 
 def _refuse_too_large(results: Array, *, is_whole: bool) -> None:
@@ -306,41 +308,43 @@ def _refuse_too_large(results: Array, *, is_whole: bool) -> None:
         raise NumberTooLargeError
 
 
-def function(name: str, column: Column) -> Column:
+def function(name: str, column: ValueArray) -> ValueArray:
     """Apply a function of one argument."""
     values = column.values
     match name:
         case "year":
-            return Column("integer", values.astype("datetime64[Y]").astype(np.int64) + 1970, column.present)
+            return ValueArray("integer", values.astype("datetime64[Y]").astype(np.int64) + 1970, column.present)
         case "month":
-            return Column("integer", values.astype("datetime64[M]").astype(np.int64) % 12 + 1, column.present)
+            return ValueArray("integer", values.astype("datetime64[M]").astype(np.int64) % 12 + 1, column.present)
         case "day":
             days = values.astype("datetime64[D]") - values.astype("datetime64[M]").astype("datetime64[D]")
-            return Column("integer", days.astype(np.int64) + 1, column.present)
+            return ValueArray("integer", days.astype(np.int64) + 1, column.present)
         case "length":
-            return Column("integer", np.array([len(text) for text in column.texts], np.int64)[values], column.present)
+            return ValueArray(
+                "integer", np.array([len(text) for text in column.texts], np.int64)[values], column.present
+            )
         case "lower":
             return column.folded()
         case "abs":
             _refuse_too_large(values.astype(np.float64)[column.present], is_whole=column.kind == "integer")
-            return Column(column.kind, np.abs(values), column.present)
+            return ValueArray(column.kind, np.abs(values), column.present)
         case "round":
             whole = np.where(column.present, np.floor(values.astype(np.float64) + 0.5), 0)
             _refuse_too_large(whole, is_whole=True)
-            return Column("integer", whole.astype(np.int64), column.present)
+            return ValueArray("integer", whole.astype(np.int64), column.present)
         case _:
             found = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in column.texts]
             numbers = from_values("number", found).take(values)
             return replace(numbers, present=numbers.present & column.present)
 
 
-def count_column(name: str, counts: Ids) -> Column:
+def count_column(name: str, counts: Ids) -> ValueArray:
     """Return numbers, or whether there are any."""
     every = np.ones(len(counts), np.bool_)
-    return Column("integer", counts, every) if name == "count" else Column("boolean", counts > 0, every)
+    return ValueArray("integer", counts, every) if name == "count" else ValueArray("boolean", counts > 0, every)
 
 
-def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool) -> Column:
+def aggregate(name: str, column: ValueArray, ids: Ids, size: int, *, distinct: bool) -> ValueArray:
     """Aggregate the present values of each group. `ids` are the groups of the rows."""
     rows = np.flatnonzero(column.present)
     if distinct and name in ("count", "sum", "avg"):
@@ -354,15 +358,15 @@ def aggregate(name: str, column: Column, ids: Ids, size: int, *, distinct: bool)
     if name in ("sum", "avg"):
         totals = np.bincount(ids, weights=values.astype(np.float64), minlength=size)
         if name == "avg":
-            return Column("number", totals / np.maximum(counts, 1), present)
+            return ValueArray("number", totals / np.maximum(counts, 1), present)
         _refuse_too_large(totals, is_whole=column.kind == "integer")
         if column.kind == "integer":
             totals = np.zeros(size, np.int64)
             np.add.at(totals, ids, values)  # exact, as floats are not
-        return Column(column.kind, totals, present)
+        return ValueArray(column.kind, totals, present)
     order = np.lexsort((ranks(column.take(rows), lambda text: (text.lower(), text)), ids))
     ends = np.cumsum(counts)
     chosen = np.where(present, (ends - counts) if name == "min" else ends - 1, 0)
     result = np.zeros(size, values.dtype)
     result[present] = values[order[chosen[present]]]
-    return Column(column.kind, result, present, column.texts)
+    return ValueArray(column.kind, result, present, column.texts)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from clew.answering.queries import columns as arrays
-from clew.answering.queries.columns import Array, Column, Ids, Mask
+from clew.answering.queries.columns import Array, Ids, Mask, ValueArray
 from clew.core.errors import InputError
 from clew.core.query import (
     Aggregate,
@@ -59,7 +59,7 @@ class QueryTooLargeError(InputError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class QueryLimits:
     """Bounds on one query. A row of solutions takes 4 bytes per variable."""
 
     rows: int = 10_000_000
@@ -75,19 +75,19 @@ STEP_WORK = 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Solutions:
     """Solutions as parallel arrays. Names of variables have node ids, names of edges have numbers, -1 is missing."""
 
     size: int
     columns: Mapping[str, Array]
 
-    def take(self, rows: Array) -> Table:
+    def take(self, rows: Array) -> Solutions:
         """Return some rows, given by index or by mask."""
         size = int(rows.sum()) if rows.dtype == np.bool_ else len(rows)
-        return Table(size, {name: column[rows] for name, column in self.columns.items()})
+        return Solutions(size, {name: column[rows] for name, column in self.columns.items()})
 
 
-ONE = Table(1, {})
+ONE = Solutions(1, {})
 """The empty solution."""
 
 
@@ -96,7 +96,7 @@ class Result:
     """The rows of a query."""
 
     names: tuple[str, ...]
-    cells: tuple[Column, ...]
+    cells: tuple[ValueArray, ...]
     rows: list[tuple[Any, ...]]
     """Values of each row. A node is a NodeRef, an edge a Triple, a missing value None."""
 
@@ -107,38 +107,40 @@ class Result:
         return NodeSet.of(first.values[first.present]) if first.kind == "node" else None
 
 
-Join = Callable[[Pattern, frozenset[str]], Table | None]
+Join = Callable[[Pattern, frozenset[str]], Solutions | None]
 """Return the different solutions of a pattern for some variables, or None if the executor has to find them."""
 
 
-def execute(kb: KnowledgeBase, query: AnyQuery, limits: Limits | None = None, join: Join = lambda *_: None) -> Result:
+def execute(
+    kb: KnowledgeBase, query: AnyQuery, limits: QueryLimits | None = None, join: Join = lambda *_: None
+) -> Result:
     """Return the rows of a query. Raise QueryTooLargeError if it has too many solutions."""
-    run = _Run(kb, limits or Limits(), join)
+    run = _Run(kb, limits or QueryLimits(), join)
     return run.rows(*run.query(query))
 
 
-def shown(kb: KnowledgeBase, query: Query, cells: list[Column]) -> Result:
+def shown(kb: KnowledgeBase, query: Query, cells: list[ValueArray]) -> Result:
     """Return the result of a query from its columns."""
-    return _Run(kb, Limits()).rows(query.headings, cells)
+    return _Run(kb, QueryLimits()).rows(query.headings, cells)
 
 
 def found_nodes(kb: KnowledgeBase, query: Query, join: Join = lambda *_: None) -> NodeSet:
     """Return the nodes of the first column of a query."""
-    _, cells = _Run(kb, Limits(), join).query(query)
+    _, cells = _Run(kb, QueryLimits(), join).query(query)
     return NodeSet.of(cells[0].values[cells[0].present])
 
 
 def value_of(kb: KnowledgeBase, expression: Expression, variable: str, node: int) -> Any:
     """Return the value of an expression about one node, or None if it is missing."""
-    run = _Run(kb, Limits())
-    table = Table(1, {variable: np.array([node], np.int32)})
+    run = _Run(kb, QueryLimits())
+    table = Solutions(1, {variable: np.array([node], np.int32)})
     return run.shown(run.evaluate(expression, table))[0]
 
 
 def satisfying(kb: KnowledgeBase, pattern: Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
     """Return the nodes of a variable in the solutions of a pattern. With `among`, try only these nodes."""
-    table = ONE if among is None else Table(len(among), {variable: among.array})
-    return NodeSet.of(_Run(kb, Limits()).extend(pattern, table, frozenset({variable})).columns[variable])
+    table = ONE if among is None else Solutions(len(among), {variable: among.array})
+    return NodeSet.of(_Run(kb, QueryLimits()).extend(pattern, table, frozenset({variable})).columns[variable])
 
 
 def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 10) -> list[dict[str, NodeRef | Triple]]:
@@ -146,10 +148,10 @@ def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 1
 
     Columns that show nodes and other values of single solutions must agree with the row. Aggregates are not compared.
     """
-    run = _Run(kb, Limits())
+    run = _Run(kb, QueryLimits())
     pairs = list(zip((column.expression for column in query.columns), row, strict=True))
     nodes = {part.name: np.array([cell.id], np.int32) for part, cell in pairs if isinstance(part, Var) and cell}
-    table = run.extend(query.pattern, Table(1, nodes), None)
+    table = run.extend(query.pattern, Solutions(1, nodes), None)
     for part, cell in pairs:
         if not isinstance(part, Var) and not aggregates(part) and table.size:
             column = run.evaluate(part, table)
@@ -162,12 +164,12 @@ def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 1
 class _Run:
     """One execution: the base, the edges bound to names, and the budget."""
 
-    def __init__(self, kb: KnowledgeBase, limits: Limits, join: Join = lambda *_: None) -> None:
+    def __init__(self, kb: KnowledgeBase, limits: QueryLimits, join: Join = lambda *_: None) -> None:
         self.kb, self.limits, self.join, self.work = kb, limits, join, 0
         self.edge_names: set[str] = set()
         self.edges = np.empty((5, 0), np.int64)  # head, relation, tail, number among parallel edges, row or -1
         self.hidden = (f"#{number}" for number in count())
-        self.results: dict[AnyQuery, Column] = {}
+        self.results: dict[AnyQuery, ValueArray] = {}
 
     def spend(self, rows: int, work: int | None = None) -> None:
         self.work += rows if work is None else work
@@ -179,7 +181,7 @@ class _Run:
 
     # Queries
 
-    def query(self, query: AnyQuery) -> tuple[tuple[str, ...], list[Column]]:
+    def query(self, query: AnyQuery) -> tuple[tuple[str, ...], list[ValueArray]]:
         """Return the names of the columns, and the columns."""
         if isinstance(query, Combined):
             return self.combined(query)
@@ -197,7 +199,7 @@ class _Run:
         rows = self.selected(query, cells)
         return query.headings, [cell.take(rows) for cell in cells[: len(query.columns)]]
 
-    def rows(self, names: tuple[str, ...], cells: list[Column]) -> Result:
+    def rows(self, names: tuple[str, ...], cells: list[ValueArray]) -> Result:
         count = len(cells[0])
         if count * len(cells) > self.limits.cells:
             raise QueryTooLargeError(
@@ -205,7 +207,7 @@ class _Run:
             )
         return Result(names, tuple(cells), list(zip(*map(self.shown, cells), strict=True)))
 
-    def groups(self, query: Query, table: Table) -> tuple[Table, list[Column]]:
+    def groups(self, query: Query, table: Solutions) -> tuple[Solutions, list[ValueArray]]:
         """Return a row of the table for each group, and the values of the outputs."""
         columns = {key: self.evaluate(key, table) for key in query.group}
         keys = list(map(self.codes, columns.values()))
@@ -221,7 +223,7 @@ class _Run:
         cells = [self.evaluate(part, chosen, inside).take(np.flatnonzero(kept)) for part in query.outputs]
         return chosen, cells
 
-    def selected(self, query: Query, cells: list[Column]) -> Ids:
+    def selected(self, query: Query, cells: list[ValueArray]) -> Ids:
         """Return the rows to show, in order."""
         width, size = len(query.columns), len(cells[0])
         rows = np.arange(size)
@@ -244,7 +246,7 @@ class _Run:
             rows = rows[query.skip : stop]
         return rows
 
-    def combined(self, query: Combined) -> tuple[tuple[str, ...], list[Column]]:
+    def combined(self, query: Combined) -> tuple[tuple[str, ...], list[ValueArray]]:
         names, left = self.query(query.left)
         _, right = self.query(query.right)
         both = [arrays.concatenate(a, b) for a, b in zip(left, right, strict=True)]
@@ -263,7 +265,7 @@ class _Run:
 
     # Patterns
 
-    def extend(self, pattern: Pattern, table: Table, keep: frozenset[str] | None) -> Table:
+    def extend(self, pattern: Pattern, table: Solutions, keep: frozenset[str] | None) -> Solutions:
         """Join a table with the solutions of a pattern. If `keep` is given, only these variables matter."""
         return _Extension(self, pattern, table, keep).table
 
@@ -362,21 +364,21 @@ class _Run:
 
     # Sub-patterns
 
-    def seed(self, part: Any, table: Table) -> tuple[str, Ids, Table]:
+    def seed(self, part: Any, table: Solutions) -> tuple[str, Ids, Solutions]:
         """Return a table of the different rows of the variables that a sub-pattern shares, and each row's number."""
         shared = sorted(names_used(part) & table.columns.keys())
         ids, first = arrays.row_ids([table.columns[name].astype(np.int64) for name in shared], table.size)
         hidden = next(self.hidden)
         columns = {name: table.columns[name][first] for name in shared}
-        return hidden, ids, Table(len(first), {**columns, hidden: np.arange(len(first))})
+        return hidden, ids, Solutions(len(first), {**columns, hidden: np.arange(len(first))})
 
-    def exists(self, pattern: Pattern, table: Table) -> Mask:
+    def exists(self, pattern: Pattern, table: Solutions) -> Mask:
         hidden, ids, seed = self.seed(pattern, table)
         found = np.zeros(seed.size, np.bool_)
         found[self.extend(pattern, seed, frozenset((hidden,))).columns[hidden]] = True
         return np.asarray(found[ids])
 
-    def over(self, part: Aggregate, table: Table) -> Column:
+    def over(self, part: Aggregate, table: Solutions) -> ValueArray:
         """Evaluate an aggregate over a sub-pattern."""
         assert part.over is not None
         hidden, ids, seed = self.seed((part.over if part.argument is None else part), table)
@@ -385,17 +387,17 @@ class _Run:
         groups = _Groups(found, found.columns[hidden].astype(np.int64), seed.size)
         return self.aggregate(replace(part, over=None), groups).take(ids)
 
-    def aggregate(self, part: Aggregate, groups: _Groups) -> Column:
+    def aggregate(self, part: Aggregate, groups: _Groups) -> ValueArray:
         if part.argument is None:
             return arrays.count_column(part.function, np.bincount(groups.ids, minlength=groups.size))
         argument = self.evaluate(part.argument, groups.table)
         if argument.kind == "edge":
-            argument = Column("integer", self.codes(argument), argument.present)
+            argument = ValueArray("integer", self.codes(argument), argument.present)
         return arrays.aggregate(part.function, argument, groups.ids, groups.size, distinct=part.distinct)
 
     # Expressions
 
-    def evaluate(self, part: Expression, table: Table, groups: _Groups | None = None) -> Column:
+    def evaluate(self, part: Expression, table: Solutions, groups: _Groups | None = None) -> ValueArray:
         """Return the value of an expression for each row."""
         if groups is not None and part in groups.keys:
             return groups.keys[part]
@@ -405,7 +407,7 @@ class _Run:
                 return arrays.constant(kind, value, table.size)
             case Var(name):
                 values = table.columns.get(name, np.full(table.size, -1))
-                return Column("edge" if name in self.edge_names else "node", values, values >= 0)
+                return ValueArray("edge" if name in self.edge_names else "node", values, values >= 0)
             case Attribute(variable, name):
                 return self.attribute(self.evaluate(Var(variable), table), name)
             case Call(sign, (left, right)):
@@ -424,12 +426,12 @@ class _Run:
                 return column.take(np.zeros(table.size, np.int64))
         raise InputError(f"{part} has no value: use it in a condition")
 
-    def result(self, query: AnyQuery) -> Column:
+    def result(self, query: AnyQuery) -> ValueArray:
         if query not in self.results:
             _, [self.results[query]] = self.query(query)
         return self.results[query]
 
-    def attribute(self, owner: Column, name: str) -> Column:
+    def attribute(self, owner: ValueArray, name: str) -> ValueArray:
         """Return an attribute of nodes or edges. Read each different node or edge once."""
         present = owner.values[owner.present]
         places, first = arrays.row_ids([present.astype(np.int64)], len(present))
@@ -455,14 +457,14 @@ class _Run:
         result = column.take(rows)
         return replace(result, present=result.present & owner.present)
 
-    def codes(self, column: Column, *, exact: bool = True) -> Ids:
+    def codes(self, column: ValueArray, *, exact: bool = True) -> Ids:
         """Assign numbers to the different values of a column."""
         if column.kind == "edge":
             ids, _ = arrays.row_ids(list(self.edges[:4]), self.edges.shape[1])
             return np.where(column.present, ids[column.values] if len(ids) else -1, -1)
         return arrays.codes(column, exact=exact)
 
-    def shown(self, column: Column) -> list[Any]:
+    def shown(self, column: ValueArray) -> list[Any]:
         """Return the cells of a column as the result has them."""
         if column.kind not in ("node", "edge"):
             return arrays.to_values(column)
@@ -477,7 +479,7 @@ class _Run:
 
     # Formulas
 
-    def holds(self, formula: Formula, table: Table, groups: _Groups | None = None) -> Mask:
+    def holds(self, formula: Formula, table: Solutions, groups: _Groups | None = None) -> Mask:
         """Decide a formula for each row."""
         match formula:
             case All(parts):
@@ -494,7 +496,7 @@ class _Run:
                 return self.compared(left, comparison, right, table, groups)
 
     def compared(
-        self, left: Expression, comparison: str, right: Expression, table: Table, groups: _Groups | None
+        self, left: Expression, comparison: str, right: Expression, table: Solutions, groups: _Groups | None
     ) -> Mask:
         if isinstance(left, Value) and not isinstance(right, Value) and comparison in ("=", "!=", *FLIPPED):
             left, right, comparison = right, left, FLIPPED.get(comparison, comparison)
@@ -523,16 +525,16 @@ class _Run:
 class _Groups:
     """Solutions, the group of each, the number of groups, and values that each group has."""
 
-    table: Table
+    table: Solutions
     ids: Ids
     size: int
-    keys: Mapping[Expression, Column] = field(default_factory=dict)
+    keys: Mapping[Expression, ValueArray] = field(default_factory=dict)
 
 
 class _Extension:
     """The join of a table with the solutions of a pattern."""
 
-    def __init__(self, run: _Run, pattern: Pattern, table: Table, keep: frozenset[str] | None) -> None:
+    def __init__(self, run: _Run, pattern: Pattern, table: Solutions, keep: frozenset[str] | None) -> None:
         self.run, self.kb, self.pattern, self.table = run, run.kb, pattern, table
         self.types, self.before = pattern.types, frozenset(table.columns)
         self.names = pattern.bound | self.before
@@ -607,7 +609,7 @@ class _Extension:
         if len(columns) < len(self.table.columns):
             keys = [column.astype(np.int64) for column in columns.values()]
             _, first = arrays.row_ids(keys, self.table.size)
-            self.table = Table(self.table.size, columns).take(first)
+            self.table = Solutions(self.table.size, columns).take(first)
 
     def admitted(self, name: str, nodes: NodeSet) -> NodeSet:
         """Return the nodes that have the variable's type and meet the conditions on only this variable."""
@@ -619,7 +621,7 @@ class _Extension:
         for formula in list(self.formulas):
             if self.needs(formula) == {name} and name in self.unbound:
                 self.formulas.remove(formula)
-                nodes = NodeSet(nodes.array[self.run.holds(formula, Table(len(nodes), {name: nodes.array}))])
+                nodes = NodeSet(nodes.array[self.run.holds(formula, Solutions(len(nodes), {name: nodes.array}))])
         return nodes
 
     def expected(self, name: str) -> float:
@@ -666,7 +668,7 @@ class _Extension:
         domain = self.domains.get(name)
         nodes = self.admitted(name, self.kb.nodes(self.types.get(name)) if domain is None else domain)
         self.unbound.discard(name)
-        fresh = Table(len(nodes), {name: nodes.array})
+        fresh = Solutions(len(nodes), {name: nodes.array})
         for formula in self.formulas:
             sides = self.equality(formula, name)
             if sides is not None:
@@ -693,7 +695,7 @@ class _Extension:
         return None
 
     def merge(self, rows: Ids, columns: Mapping[str, Array]) -> None:
-        self.table = Table(len(rows), {**self.table.take(rows).columns, **columns})
+        self.table = Solutions(len(rows), {**self.table.take(rows).columns, **columns})
 
     def join_new(self, edge: Edge, forward: bool) -> None:
         """Follow an edge to a variable that is not bound yet."""

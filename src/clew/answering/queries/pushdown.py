@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.answering.queries import execution
-from clew.answering.queries.columns import Column as Cells
+from clew.answering.queries.columns import ValueArray as Cells
 from clew.answering.queries.columns import from_values
 from clew.answering.queries.cypher import GraphDatabaseNames, cypher
-from clew.answering.queries.execution import Limits, QueryTooLargeError, Result, Table, satisfying
+from clew.answering.queries.execution import QueryLimits, QueryTooLargeError, Result, Solutions, satisfying
 from clew.answering.queries.kinds import Scope
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
@@ -85,14 +85,14 @@ def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
 def _joining(kb: KnowledgeBase) -> execution.Join:
     """Return a function that requests the solutions of a pattern from the database of a base."""
 
-    def join(pattern: Pattern, names: frozenset[str]) -> Table | None:
+    def join(pattern: Pattern, names: frozenset[str]) -> Solutions | None:
         variables = sorted(names)
         if not pattern.edges or not variables or kb.query_language not in ("sparql", "cypher"):
             return None
         cells = _solved(kb, Query(tuple(Column(Var(name)) for name in variables), pattern, distinct=True))
         if cells is None:
             return None
-        return Table(len(cells[0]), {name: cell.values for name, cell in zip(variables, cells, strict=True)})
+        return Solutions(len(cells[0]), {name: cell.values for name, cell in zip(variables, cells, strict=True)})
 
     return join
 
@@ -134,7 +134,7 @@ def _column(kind: str, values: Sequence[Any]) -> Cells:
 def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
     from clew.answering.queries.sql import PostgresNames, sql
 
-    text, most = sql(query, kb.schema, PostgresNames(kb)), Limits().rows
+    text, most = sql(query, kb.schema, PostgresNames(kb)), QueryLimits().rows
     if not isinstance(query, Query) or query.first is None:
         text = f"{text} LIMIT {most + 1}"
     rows = kb.solve(text, SECONDS)

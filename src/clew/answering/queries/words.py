@@ -122,7 +122,7 @@ def _verb(
 
 
 @dataclass(frozen=True)
-class Clause:
+class VerbClause:
     """A verb and its other participant. It is inactive if the other participant is the subject."""
 
     verb: str
@@ -350,7 +350,7 @@ class Phrase:
         self.seen.add(name)
         own = self.own(name)
         self.where = [part for part in self.where if part not in own]
-        clauses: list[Clause] = []
+        clauses: list[VerbClause] = []
         while edge := next((edge for edge in self.edges if name in edge.variables), None):
             self.edges.remove(edge)
             clauses.append(self.clause(edge, name, self.other(edge, name), one=one))
@@ -461,7 +461,7 @@ class Phrase:
         row = self.words.schema.relation_rows(edge.relation)[0]
         return [(row, (below(row) == "in") != (edge.head == start))] if row.transitive else []
 
-    def clause(self, edge: Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> Clause:
+    def clause(self, edge: Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> VerbClause:
         """Return the clause for an edge: "treat X", "do not treat X", "X treats"."""
         are = f"{'is' if one else 'are'}{' not' if negated else ''}"
         is_named = not all(isinstance(end, str) and end not in self.constants for end in (edge.head, edge.tail))
@@ -469,29 +469,29 @@ class Phrase:
         if not edge.is_single and not self.followed(edge, name):
             other = f"{other} directly or through others"
         if edge.relation is None:
-            return Clause(f"{are} connected with", other, is_long)
+            return VerbClause(f"{are} connected with", other, is_long)
         schema, row = self.words.schema, self.words.schema.relation_rows(edge.relation)[0]
         verb = row.display or row.name
         if not edge.directed:
-            return Clause(f"{are} connected with", f"{other} by “{words_of(verb)}”", is_long)
+            return VerbClause(f"{are} connected with", f"{other} by “{words_of(verb)}”", is_long)
         if edge.head == name or row.inverse:
             label, end = (verb, row.tail) if edge.head == name else (row.inverse, row.head)
             said, noun = _verb(schema, label, end, negated=negated, one=one)
-            return Clause(said, f"{other}{noun}", is_long)
+            return VerbClause(said, f"{other}{noun}", is_long)
         first, rest, form = verb_of(verb)
         if plural(words_of(verb)) == self.words.kind(row.tail):  # the relation is named like its target type
             called = words_of(verb) if one else plural(words_of(verb))
-            return Clause(f"{are}{' a' if one else ''} {called} of", other, is_long)
+            return VerbClause(f"{are}{' a' if one else ''} {called} of", other, is_long)
         if form == "noun" or (first == "has" and rest):
-            return Clause(f"{are}{rest} of", other, is_long)
+            return VerbClause(f"{are}{rest} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
-            return Clause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # comes last
+            return VerbClause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # comes last
         said = of_many(without_kind(verb, kind_in_words(schema, row.tail)), negated=negated and is_named, one=is_named)
-        return Clause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
+        return VerbClause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
 
     # Conditions
 
-    def absence(self, part: Formula, name: str, *, one: bool) -> Clause | None:
+    def absence(self, part: Formula, name: str, *, one: bool) -> VerbClause | None:
         """Return the clause for a negated or required sub-pattern that starts at the variable, or else None."""
         match part:
             case Not(Exists(pattern)):
@@ -513,7 +513,7 @@ class Phrase:
         told = [
             f"{one.verb} {one.other}" for one in (inner.clause(edge, name, inner.other(edge, name)) for edge in more)
         ]
-        return Clause(found.verb, " and ".join([found.other, *told]), is_long=True, is_active=found.is_active)
+        return VerbClause(found.verb, " and ".join([found.other, *told]), is_long=True, is_active=found.is_active)
 
     def condition(self, part: Formula, name: str) -> str:
         """Return a condition after the noun that it is about."""

@@ -13,7 +13,7 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Choice, Chosen, Claim, Scorer
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, TypedReply, ask, object_schema, read_json
 from clew.models.tokens import chunk_by_tokens, cut_end
 
 PAIR = Prompt.load("clew.answering.roles.prompts", "choose_pair")
@@ -26,11 +26,11 @@ OPTION_TOKENS = 200
 """Maximum length of an option, in tokens."""
 
 
-class _Pair(Reply):
+class _Pair(TypedReply):
     choice: Literal["A", "B"]
 
 
-class _List(Reply):
+class _List(TypedReply):
     best: list[StrictInt]
 
 

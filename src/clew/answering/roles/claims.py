@@ -84,7 +84,7 @@ WEIGHTS = Weights()
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ClaimComparison:
     """Comparison of a claim with its evidence."""
 
     recall: float
@@ -253,7 +253,7 @@ def _opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     return tuple((side, other) for one, two in groups for side, other in ((one, two), (two, one)))
 
 
-def compare(claim: str, evidence: Sequence[str], heading: str = "") -> Comparison:
+def compare(claim: str, evidence: Sequence[str], heading: str = "") -> ClaimComparison:
     """Compare a claim with its evidence. The heading names the topic of the evidence."""
     said, pieces = (
         _parse(_VERDICT.sub("", claim, count=1) if _VERDICT.match(claim) else claim),
@@ -264,7 +264,7 @@ def compare(claim: str, evidence: Sequence[str], heading: str = "") -> Compariso
     plain = " ".join((about.plain, *(piece.plain for piece in pieces)))
     words = set(plain.split())
     own = set(said.plain.split())
-    return Comparison(
+    return ClaimComparison(
         recall=_share(said.words, held),
         weakest=min((_share(clause, held) for clause in said.clauses), default=1.0),
         apart=_apart(_content(claim), [_content(piece) for piece in evidence]),

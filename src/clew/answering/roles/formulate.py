@@ -13,7 +13,7 @@ from clew.core.errors import InputError, ReplyError, SchemaError
 from clew.core.query import AnyQuery, name_text
 from clew.core.schema import NodeType, Schema
 from clew.models.protocol import LanguageModel
-from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 from clew.store.graph.protocol import KnowledgeBase
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "query")
@@ -23,7 +23,7 @@ SAMPLES = 3
 """Number of example names of a type."""
 
 
-class _Formulated(Reply):
+class _Formulated(TypedReply):
     thinking: str = ""
     answerable: bool = True
     query: str = ""

@@ -27,7 +27,7 @@ from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
 from clew.core.texts import whole_text
 from clew.models.passages import PassageNetwork
 from clew.models.protocol import Completion, Embedder, LanguageModel, Message, Request
-from clew.models.structured import LONGEST, Ask, Prompt, Reply, ask, find_json, object_schema, read_json
+from clew.models.structured import LONGEST, Ask, Prompt, TypedReply, ask, find_json, object_schema, read_json
 from clew.models.tokens import count_request_tokens, count_tokens, cut_to_question
 
 
@@ -119,7 +119,7 @@ NO_ANSWER = frozenset({"", "unknown", "none", "n/a", "not found", "no answer", "
 LONGEST_ANSWER = 400
 
 
-class _Read(Reply):
+class _Read(TypedReply):
     answer: str | int | float
     passages: list[StrictInt] = Field(default_factory=list)
 

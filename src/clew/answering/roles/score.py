@@ -16,7 +16,7 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.roles import Claim, Score
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
-from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 from clew.models.tokens import cut_to_question
 from clew.store.index.tokens import terms
 
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 SHORT_REPLY = 80
 
 
-class _Score(Reply):
+class _Score(TypedReply):
     score: float = Field(ge=0, le=1, allow_inf_nan=False)
 
 
@@ -97,7 +97,7 @@ STaRK-PRIME train questions, for the embedder that ships with Clew.
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class QuestionSimilarity:
     """Similarity of a claim to its question: in meaning, of the document and of the name, and in words."""
 
     document_cosine: float
@@ -124,7 +124,7 @@ class FusedScorer:
         """Return the probability of each claim by its similarity."""
         return [Score(like.probability()) for like in self.compare(claims)]
 
-    def compare(self, claims: Sequence[Claim]) -> list[Likeness]:
+    def compare(self, claims: Sequence[Claim]) -> list[QuestionSimilarity]:
         """Return the similarities behind the scores. All texts are embedded as one batch."""
         if not claims:
             return []
@@ -136,7 +136,7 @@ class FusedScorer:
         names = self.embedder.embed([claim.candidate for claim in claims], role="document")
         cosines = np.einsum("ij,ij->i", asked, documents), np.einsum("ij,ij->i", asked, names)
         return [
-            Likeness(float(document), float(name), coverage)
+            QuestionSimilarity(float(document), float(name), coverage)
             for document, name, coverage in zip(*cosines, _coverages(claims, texts), strict=True)
         ]
 

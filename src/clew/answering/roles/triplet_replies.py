@@ -13,7 +13,7 @@ from clew.core.errors import ReplyError
 from clew.core.query import Attribute, Compare, Edge, Exists, Formula, Named, Not, Pattern, Value, Variable, find
 from clew.core.roles import Interpretation, Parse, Rejected
 from clew.core.schema import Schema
-from clew.models.structured import Reply, read_json
+from clew.models.structured import TypedReply, read_json
 from clew.store.index.tokens import terms, words_outside
 
 MOST_TRIPLETS = 20
@@ -49,25 +49,25 @@ class Triplet:
         return Edge(head, self.relation, tail, directed=self.relation is not None)
 
 
-class _Variable(Reply):
+class _Variable(TypedReply):
     name: str
     type: str
 
 
-class _Triplet(Reply):
+class _Triplet(TypedReply):
     head: str
     relation: str
     tail: str
 
 
-class _Condition(Reply):
+class _Condition(TypedReply):
     variable: str
     attribute: str
     comparison: Comparison
     value: str | int | float | bool
 
 
-class _Triplets(Reply):
+class _Triplets(TypedReply):
     names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
     answer: str
     variables: list[_Variable] = Field(default_factory=list)

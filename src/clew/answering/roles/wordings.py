@@ -11,7 +11,7 @@ from pydantic import Field
 from clew.core import trace
 from clew.core.errors import ModelError
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Prompt, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "wordings")
 QUESTIONS = 5
@@ -30,7 +30,7 @@ MARK: dict[Way, str] = {"reached": NAME, "value": NAME, "compared": VALUE}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WordingTarget:
     """A target of questions: its subject, the form of the question, and both as text."""
 
     about: str
@@ -38,12 +38,12 @@ class Wanted:
     words: str
 
 
-class _Asked(Reply):
+class _Asked(TypedReply):
     number: int
     questions: list[str]
 
 
-class _AllAsked(Reply):
+class _AllAsked(TypedReply):
     asked: list[_Asked]
 
 
@@ -54,8 +54,8 @@ SCHEMA = object_schema(
 
 
 def word(
-    model: LanguageModel, types: str, wanted: Sequence[Wanted], progress: Callable[[int, int], None]
-) -> list[tuple[Wanted, tuple[str, ...]]]:
+    model: LanguageModel, types: str, wanted: Sequence[WordingTarget], progress: Callable[[int, int], None]
+) -> list[tuple[WordingTarget, tuple[str, ...]]]:
     """Return questions per target. Raise ModelError if no reply is usable.
 
     If only some replies are unusable, record a fallback. Their targets get no questions.
@@ -64,7 +64,7 @@ def word(
     outcomes = ask(model, [_ask(types, part) for part in parts], role="wordings")
     if outcomes and all(outcome.value is None for outcome in outcomes):
         raise ModelError(f"{model.name} worded no question: {outcomes[0].problem or 'no reply'}")
-    found: list[tuple[Wanted, tuple[str, ...]]] = []
+    found: list[tuple[WordingTarget, tuple[str, ...]]] = []
     for outcome, part in zip(outcomes, parts, strict=True):
         if outcome.value is None:
             trace.fallback("wordings", outcome.problem or "no reply", f"no questions for {len(part)} things")
@@ -81,7 +81,7 @@ def usable(way: Way, questions: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in told if 0 < len(one) <= LONGEST and (not mark or one.count(mark) == 1)))
 
 
-def _ask(types: str, part: Sequence[Wanted]) -> Ask[dict[int, list[str]]]:
+def _ask(types: str, part: Sequence[WordingTarget]) -> Ask[dict[int, list[str]]]:
     listed = "\n".join(f"{place}. {one.words}" for place, one in enumerate(part, 1))
 
     def read(completion: Completion) -> dict[int, list[str]]:
@@ -106,7 +106,7 @@ class Exchange:
     answer: str
 
 
-class _Rewritten(Reply):
+class _Rewritten(TypedReply):
     question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
 
 

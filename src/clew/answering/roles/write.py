@@ -14,7 +14,7 @@ from clew.core.errors import InputError, ReplyError
 from clew.core.proper_names import proper_names
 from clew.core.roles import Draft, Written
 from clew.models.protocol import Beams, Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Prompt, Reply, ask, object_schema, read_json
+from clew.models.structured import Ask, Outcome, Prompt, TypedReply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens, cut_to_question
 from clew.store.index.tokens import terms, words_outside
 
@@ -26,12 +26,12 @@ LONGEST_EVIDENCE = 1000
 LONGEST_ANSWER = 200
 
 
-class _Next(Reply):
+class _Next(TypedReply):
     enough: bool = False
     next: str = ""
 
 
-class _Answers(Reply):
+class _Answers(TypedReply):
     answers: list[str | int | float]
 
 

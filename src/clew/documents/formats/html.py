@@ -85,10 +85,10 @@ def _chapters(book: Element, opf: str, package: Package) -> list[str]:
     return [name for name in dict.fromkeys(names) if name in package.names and name not in contents]
 
 
-def _is_link(node: Node) -> bool:
+def _is_link(node: HtmlNode) -> bool:
     """Return whether all words of an element are links to anchors, as in a table of contents."""
 
-    def words(node: Node, inside: bool) -> Iterator[tuple[bool, str]]:
+    def words(node: HtmlNode, inside: bool) -> Iterator[tuple[bool, str]]:
         for child in node.children:
             if isinstance(child, str):
                 yield inside, child
@@ -99,7 +99,7 @@ def _is_link(node: Node) -> bool:
     return bool(pieces) and all(inside for inside, _ in pieces)
 
 
-def title_of(root: Node) -> str:
+def title_of(root: HtmlNode) -> str:
     """Return the text of the page's title element."""
     for node in _walk(root):
         if node.tag == "title":
@@ -131,13 +131,13 @@ class HtmlWalk:
         self._number = ""  # number of the current list item
         self._contents = False  # table of contents lines were skipped since the last heading
 
-    def add(self, node: Node) -> None:
+    def add(self, node: HtmlNode) -> None:
         """Add the content of an element."""
         self._block(node)
         self._flush()
         self._end_term()
 
-    def _block(self, node: Node) -> None:
+    def _block(self, node: HtmlNode) -> None:
         for child in node.children:
             if isinstance(child, str):
                 self._text(child)
@@ -150,7 +150,7 @@ class HtmlWalk:
             else:
                 self._inline(child)
 
-    def _add_block(self, node: Node) -> None:
+    def _add_block(self, node: HtmlNode) -> None:
         if node.tag in HEADINGS:
             self._end_term()
             self._level = HEADINGS[node.tag]
@@ -177,18 +177,18 @@ class HtmlWalk:
                 self._flush()
                 self._end_term()
 
-    def _numbered(self, node: Node) -> None:
+    def _numbered(self, node: HtmlNode) -> None:
         """Add list items with the numbers that a browser shows."""
         number = _span(node, "start")
         for child in node.children:
-            item = Node("ol", {}, [child])
-            if isinstance(child, Node) and child.tag == "li":
+            item = HtmlNode("ol", {}, [child])
+            if isinstance(child, HtmlNode) and child.tag == "li":
                 self._number, number = f"{number}. ", number + 1
             self._block(item)
             self._flush()
             self._number = ""
 
-    def _inline(self, node: Node, *, bold: bool = False, link: str = "") -> None:
+    def _inline(self, node: HtmlNode, *, bold: bool = False, link: str = "") -> None:
         if self._is_skipped(node):
             return
         if node.tag in BLOCKS:  # a block inside <a> or <b>
@@ -206,7 +206,7 @@ class HtmlWalk:
             else:
                 self._inline(child, bold=bold, link=link)
 
-    def _is_skipped(self, node: Node) -> bool:
+    def _is_skipped(self, node: HtmlNode) -> bool:
         return node.tag in self._skipped or (
             "nav" in self._skipped and (node.attributes.get("role") in MENUS or _is_menu(node))
         )
@@ -249,10 +249,10 @@ class HtmlWalk:
         self._contents = False
         self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
 
-    def _plain(self, node: Node) -> str:
+    def _plain(self, node: HtmlNode) -> str:
         return "".join(_texts(node, self._skipped))
 
-    def _table(self, table: Node) -> None:
+    def _table(self, table: HtmlNode) -> None:
         rows = list(_rows(table))
         if _is_layout(table, rows):
             for cells, _ in rows:
@@ -272,11 +272,11 @@ class HtmlWalk:
         headers = [is_header for _, is_header in rows]
         self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
 
-    def _cell(self, cell: Node) -> Cell:
+    def _cell(self, cell: HtmlNode) -> Cell:
         return Cell(self._plain(cell), _span(cell, "colspan"), _span(cell, "rowspan"))
 
 
-def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
+def _is_layout(table: HtmlNode, rows: list[tuple[list[HtmlNode], bool]]) -> bool:
     """Return whether a table only arranges text.
 
     That is: no row has two texts, it contains headings or tables, or one cell has most of the text.
@@ -292,7 +292,7 @@ def _is_layout(table: Node, rows: list[tuple[list[Node], bool]]) -> bool:
     return not headed and longest > max(MAX_CELL_SHARE * whole, LONG_CELL)
 
 
-def _is_menu(node: Node) -> bool:
+def _is_menu(node: HtmlNode) -> bool:
     """Return whether an element is a menu: a class of menus and little text outside links, or a row of links."""
     if node.tag not in BLOCKS:
         return False
@@ -303,7 +303,7 @@ def _is_menu(node: Node) -> bool:
     return len(cells) > 1 and not any(_letters(cell, linked=False) for cell in cells)
 
 
-def _letters(node: Node, *, linked: bool = True) -> int:
+def _letters(node: HtmlNode, *, linked: bool = True) -> int:
     """Count the visible letters and digits, optionally without links."""
     count = 0
     for child in node.children:
@@ -315,13 +315,13 @@ def _letters(node: Node, *, linked: bool = True) -> int:
     return count
 
 
-def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
+def _rows(table: HtmlNode) -> Iterator[tuple[list[HtmlNode], bool]]:
     """Yield the rows of a table without nested tables, and whether each row has only header cells."""
     for child in table.children:
         if isinstance(child, str):
             continue
         if child.tag == "tr":
-            cells = [cell for cell in child.children if isinstance(cell, Node) and cell.tag in {"td", "th"}]
+            cells = [cell for cell in child.children if isinstance(cell, HtmlNode) and cell.tag in {"td", "th"}]
             if cells:
                 yield cells, table.tag == "thead" or all(cell.tag == "th" for cell in cells)
         elif child.tag in {"td", "th"}:
@@ -330,16 +330,16 @@ def _rows(table: Node) -> Iterator[tuple[list[Node], bool]]:
             yield from _rows(child)
 
 
-def _walk(node: Node) -> Iterator[Node]:
+def _walk(node: HtmlNode) -> Iterator[HtmlNode]:
     """Yield all descendant elements in order."""
     for child in node.children:
-        if isinstance(child, Node):
+        if isinstance(child, HtmlNode):
             spend(1)
             yield child
             yield from _walk(child)
 
 
-def _texts(node: Node, skipped: frozenset[str]) -> Iterator[str]:
+def _texts(node: HtmlNode, skipped: frozenset[str]) -> Iterator[str]:
     for child in node.children:
         if isinstance(child, str):
             spend(1 + len(child))
@@ -353,7 +353,7 @@ def _texts(node: Node, skipped: frozenset[str]) -> Iterator[str]:
             yield "\n" if separate else ""
 
 
-def _span(cell: Node, name: str) -> int:
+def _span(cell: HtmlNode, name: str) -> int:
     text = cell.attributes.get(name, "1").strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
 
@@ -383,18 +383,18 @@ CHARS_PER_STEP = 1000
 
 
 @dataclass(slots=True)
-class Node:
+class HtmlNode:
     """An element and its children, which are elements or texts."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
-    children: list[Node | str] = field(default_factory=list)
+    children: list[HtmlNode | str] = field(default_factory=list)
 
 
 class _Tree(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.root = Node("root")
+        self.root = HtmlNode("root")
         self._open = [self.root]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -403,7 +403,7 @@ class _Tree(HTMLParser):
             self._end(*ENDS[tag])
         elif tag in BLOCKS:
             self._end(frozenset({"p"}), BLOCKS - {"p"})
-        node = Node(tag, {name: value or "" for name, value in attrs})
+        node = HtmlNode(tag, {name: value or "" for name, value in attrs})
         self._open[-1].children.append(node)
         if tag not in VOID and len(self._open) < DEEPEST:
             self._open.append(node)
@@ -432,7 +432,7 @@ class _Tree(HTMLParser):
                 return
 
 
-def parsed(text: str) -> Node:
+def parsed(text: str) -> HtmlNode:
     """Parse a page or a fragment."""
     end = text.rfind(">") + 1
     for opening, closing in (("<!--", "-->"), ("<![", "]>")):  # without an end, the parser searches to the end

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.text_file import Found, Lines, read_text
+from clew.documents.formats.text_file import BlockCollector, Lines, read_text
 
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*(?:\{#[\w.:-]+[^}]*\})?[ \t]*$")
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
@@ -45,7 +45,7 @@ class _Scan:
     """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:
-        self.found = Found(lines)
+        self.found = BlockCollector(lines)
         self._lines = lines
         self._level = 0
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from clew.documents.formats.pdf_lines import Line, Table
+from clew.documents.formats.pdf_lines import Line, PrintedTable
 from clew.documents.formats.pdf_page import Box
 from clew.documents.formats.pdf_unruled import has_leaders
 
@@ -287,7 +287,7 @@ def _continues(block: PageBlock, following: PageBlock) -> bool:
     return first is not None and (below.rows[0] == first.rows[0] or not below.bold_header)
 
 
-def rows_over_pages(tables: Sequence[Table]) -> list[tuple[tuple[str, ...], int, Box]]:
+def rows_over_pages(tables: Sequence[PrintedTable]) -> list[tuple[tuple[str, ...], int, Box]]:
     """Return the rows of all parts, each with the number of its part and its box.
 
     Skip repeated headers. Join a row without a first cell to the row above, since a page break has cut it.

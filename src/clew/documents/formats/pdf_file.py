@@ -13,7 +13,7 @@ from clew.core.errors import SourceError
 from clew.documents.formats.pdf_headings import Entry
 from clew.documents.formats.pdf_lines import Line, lines_in_reading_order
 from clew.documents.formats.pdf_ocr import recognised_words
-from clew.documents.formats.pdf_page import Sheet
+from clew.documents.formats.pdf_page import PageContents
 from clew.documents.formats.pdf_ruled import ruled_tables
 from clew.documents.formats.pdf_unruled import rows_and_tables
 from clew.documents.formats.pdf_words import read_sheet
@@ -87,14 +87,14 @@ def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -
                 page.close()
         except pdfium.PdfiumError as error:
             read.notes.append(f"page {number} is damaged and was left out ({error})")
-            sheet = Sheet(0.0, 0.0, [], [], pictured=False)
+            sheet = PageContents(0.0, 0.0, [], [], pictured=False)
         if sheet.cut:
             read.notes.append(f"page {number} has too many characters: only the first were read")
         read.sizes.append((round(sheet.width, 1), round(sheet.height, 1)))
         read.pages.append(_lines(sheet, with_tables))
 
 
-def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: Sheet) -> Sheet:
+def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: PageContents) -> PageContents:
     words = recognised_words(page)
     if words is None:
         read.images.append(number)
@@ -102,10 +102,10 @@ def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: Sheet
         return sheet
     if not words:
         read.notes.append(f"page {number} is an image in which no text was recognised")
-    return Sheet(sheet.width, sheet.height, words, sheet.rules, pictured=True)
+    return PageContents(sheet.width, sheet.height, words, sheet.rules, pictured=True)
 
 
-def _lines(sheet: Sheet, with_tables: bool) -> list[Line]:
+def _lines(sheet: PageContents, with_tables: bool) -> list[Line]:
     if not with_tables:
         return lines_in_reading_order(sheet.words)
     tables = ruled_tables(sheet.words, sheet.rules)

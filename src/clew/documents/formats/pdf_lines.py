@@ -16,7 +16,7 @@ from statistics import median
 
 import numpy as np
 
-from clew.documents.formats.pdf_page import Box, Font, Word
+from clew.documents.formats.pdf_page import Box, Font, PrintedWord
 
 MARKER = re.compile(r"([•◦▪‣●○■□–—*·∗◆➢✓-]|o|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\[\d{1,3}\])")
 """The marker of a list item, as a separate word."""
@@ -27,7 +27,7 @@ WIDE_GAP = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PrintedTable:
     """A table on a page: its box, its rows of cells, and the box of each row."""
 
     box: Box
@@ -55,7 +55,7 @@ class Line:
     """Whether nearly all letters are monospaced."""
     bold: bool = False
     """Whether all letters are bold."""
-    table: Table | None = None
+    table: PrintedTable | None = None
 
     @property
     def size(self) -> float:
@@ -73,12 +73,12 @@ class Segment:
 
     __slots__ = ("bottom", "order", "table", "top", "words", "x0", "x1")
 
-    def __init__(self, words: list[Word], order: int, table: Table | None = None) -> None:
+    def __init__(self, words: list[PrintedWord], order: int, table: PrintedTable | None = None) -> None:
         self.words, self.order, self.table = words, order, table
         self.x0, self.top, self.x1, self.bottom = box_around(words) if table is None else table.box
 
 
-def box_around(parts: Collection[Word | Box | Segment]) -> Box:
+def box_around(parts: Collection[PrintedWord | Box | Segment]) -> Box:
     """Return the smallest box around all parts."""
     return Box(
         min(part.x0 for part in parts),
@@ -88,12 +88,12 @@ def box_around(parts: Collection[Word | Box | Segment]) -> Box:
     )
 
 
-RowsAndTables = Callable[[Sequence[list[Segment]]], Iterator[list[Segment] | Table]]
+RowsAndTables = Callable[[Sequence[list[Segment]]], Iterator[list[Segment] | PrintedTable]]
 """Function that finds tables among the rows of a column."""
 
 
 def lines_in_reading_order(
-    words: Sequence[Word], tables: Sequence[Table] = (), find_tables: RowsAndTables = iter
+    words: Sequence[PrintedWord], tables: Sequence[PrintedTable] = (), find_tables: RowsAndTables = iter
 ) -> list[Line]:
     """Return the lines and tables of a page in reading order. Rotated text comes last."""
     upright = [word for word in words if not word.font.sideways]
@@ -106,10 +106,10 @@ def lines_in_reading_order(
     return lines + [_line([segment], (segment.x0, segment.x1)) for segment in segments_of(sideways)]
 
 
-def segments_of(words: Iterable[Word]) -> list[Segment]:
+def segments_of(words: Iterable[PrintedWord]) -> list[Segment]:
     """Group consecutive words of the file that are adjacent on the page."""
-    groups: list[list[Word]] = []
-    before: Word | None = None
+    groups: list[list[PrintedWord]] = []
+    before: PrintedWord | None = None
     for word in words:
         if before is not None and _adjacent(before, word):
             groups[-1].append(word)
@@ -119,7 +119,7 @@ def segments_of(words: Iterable[Word]) -> list[Segment]:
     return [Segment(group, order) for order, group in enumerate(groups)]
 
 
-def _adjacent(before: Word, word: Word) -> bool:
+def _adjacent(before: PrintedWord, word: PrintedWord) -> bool:
     size = max(before.font.size, word.font.size)
     level = abs((word.top + word.bottom) - (before.top + before.bottom)) < size
     return level and -0.5 * size < word.x0 - before.x1 < WIDE_GAP * size
@@ -229,15 +229,15 @@ def _apart(row: list[Segment]) -> list[list[Segment]]:
     return parts
 
 
-def _line(row: Sequence[Segment] | Table, column: tuple[float, float]) -> Line:
-    table = row if isinstance(row, Table) else row[0].table
+def _line(row: Sequence[Segment] | PrintedTable, column: tuple[float, float]) -> Line:
+    table = row if isinstance(row, PrintedTable) else row[0].table
     if table is not None:
         return Line("", table.box, Font("", 0.0), column=column, table=table)
-    assert not isinstance(row, Table)
+    assert not isinstance(row, PrintedTable)
     return line_of([word for segment in row for word in segment.words], column)
 
 
-def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
+def line_of(words: Sequence[PrintedWord], column: tuple[float, float]) -> Line:
     """Build a line from words, left to right. Monospaced text keeps its gaps."""
     weights: Counter[Font] = Counter()
     for word in words:
@@ -253,7 +253,7 @@ def line_of(words: Sequence[Word], column: tuple[float, float]) -> Line:
     return Line(text, box, font, words[0].x1 - words[0].x0, hang, column, mono, bold)
 
 
-def spaced(words: Sequence[Word]) -> str:
+def spaced(words: Sequence[PrintedWord]) -> str:
     """Join monospaced words with spaces in proportion to their gaps."""
     letters = sum(len(word.text) for word in words)
     width = max(sum(word.x1 - word.x0 for word in words) / max(letters, 1), 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import pypdfium2 as pdfium
 from numpy.typing import NDArray
 
-from clew.documents.formats.pdf_page import Font, Word
+from clew.documents.formats.pdf_page import Font, PrintedWord
 
 RESOLUTION = 200
 """Resolution of the rendered page, in dots per inch."""
@@ -22,7 +22,7 @@ MIN_CONFIDENCE = 0.5
 """Minimum confidence of the recogniser for a line."""
 
 
-def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
+def recognised_words(page: pdfium.PdfPage) -> list[PrintedWord] | None:
     """Return the words of a page image with boxes, or None without a recogniser. The caller must lock PDFIUM."""
     recogniser = _recogniser()
     if recogniser is None:
@@ -30,7 +30,7 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
     scale = RESOLUTION / POINTS
     pixels = page.render(scale=scale).to_numpy()[:, :, :3].mean(axis=2).astype(np.uint8)
     found, _ = recogniser(pixels, use_cls=False, return_word_box=True)
-    words: list[Word] = []
+    words: list[PrintedWord] = []
     heights = [max(y for _, y in corners) - min(y for _, y in corners) for corners, *_ in found or []]
     usual = median(heights) if heights else 0.0
     for corners, _, confidence, boxes, letters, *_ in found or []:
@@ -42,7 +42,9 @@ def recognised_words(page: pdfium.PdfPage) -> list[Word] | None:
             placed = words_of_letters(letters, middles, [(left + start, left + end) for start, end in spans])
             alike = 0.7 * usual < bottom - top < 1.3 * usual  # boxes of the same print vary by 30 %
             font = Font("recognised", round(0.75 * (usual if alike else bottom - top) / scale))
-            words += [Word(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed]
+            words += [
+                PrintedWord(text, x0 / scale, top / scale, x1 / scale, bottom / scale, font) for text, x0, x1 in placed
+            ]
     return words
 
 

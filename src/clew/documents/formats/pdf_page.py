@@ -17,7 +17,7 @@ class Box(NamedTuple):
     x1: float
     bottom: float
 
-    def holds(self, word: Word) -> bool:
+    def holds(self, word: PrintedWord) -> bool:
         """Return whether the middle of a word is inside."""
         across, down = (word.x0 + word.x1) / 2, (word.top + word.bottom) / 2
         return self.x0 - 1 <= across <= self.x1 + 1 and self.top <= down <= self.bottom
@@ -33,7 +33,7 @@ class Font(NamedTuple):
     sideways: bool = False
 
 
-class Word(NamedTuple):
+class PrintedWord(NamedTuple):
     """Letters without spaces, and their box."""
 
     text: str
@@ -45,12 +45,12 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class PageContents:
     """Printed contents of a page: words in file order, rules, and whether an image covers much of it."""
 
     width: float
     height: float
-    words: list[Word]
+    words: list[PrintedWord]
     rules: list[Box]
     pictured: bool
     cut: bool = False

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import rustworkx
 
-from clew.documents.formats.pdf_lines import Segment, Table, rows_of, segments_of
-from clew.documents.formats.pdf_page import Box, Word
+from clew.documents.formats.pdf_lines import PrintedTable, Segment, rows_of, segments_of
+from clew.documents.formats.pdf_page import Box, PrintedWord
 from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text, cells_of_row, columns_of, placed
 
 THIN = 3.0
@@ -32,14 +32,14 @@ class Rule(NamedTuple):
     end: float
 
 
-def ruled_tables(words: Sequence[Word], rules: Sequence[Box]) -> list[Table]:
+def ruled_tables(words: Sequence[PrintedWord], rules: Sequence[Box]) -> list[PrintedTable]:
     """Return all grids with cells, then all stacks of rules with aligned rows."""
     across = merged([Rule((box.top + box.bottom) / 2, box.x0, box.x1) for box in rules if _flat(box)])
     down = merged([Rule((box.x0 + box.x1) / 2, box.top, box.bottom) for box in rules if _upright(box)])
     if not words or not 2 <= len(across) <= MAX_RULES or len(down) > MAX_RULES:
         return []
     upright = [word for word in words if not word.font.sideways]
-    found: list[Table] = []
+    found: list[PrintedTable] = []
     loose: list[Rule] = []
     for horizontals, verticals in grids(across, down):
         if not verticals:
@@ -120,7 +120,7 @@ def _positions(places: Sequence[float], limits: tuple[float, float]) -> list[flo
     return positions
 
 
-def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Rule]) -> Table | None:
+def _grid_table(words: Sequence[PrintedWord], across: Sequence[Rule], down: Sequence[Rule]) -> PrintedTable | None:
     xs = _positions([rule.place for rule in down], (min(r.start for r in across), max(r.end for r in across)))
     ys = _positions([rule.place for rule in across], (min(r.start for r in down), max(r.end for r in down)))
     if len(xs) < 3 or len(ys) < 3 or len(xs) > 80 or len(ys) > 400:
@@ -133,7 +133,7 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
     inside = [word for word in words if box.holds(word)]
     if sum(word.font.mono for word in inside) > 0.8 * len(inside):  # code with highlighted words
         return None
-    cells: dict[tuple[int, int], list[Word]] = defaultdict(list)
+    cells: dict[tuple[int, int], list[PrintedWord]] = defaultdict(list)
     for word in inside:
         row = bisect_right(ys, (word.top + word.bottom) / 2) - 1
         column = min(max(bisect_right(xs, (word.x0 + word.x1) / 2) - 1, 0), len(xs) - 2)
@@ -154,10 +154,10 @@ def _grid_table(words: Sequence[Word], across: Sequence[Rule], down: Sequence[Ru
         boxes.append(Box(xs[0], top, xs[-1], bottom))
     if not _is_table(rows) or _cut_by_walls(inside, xs):
         return None
-    return _extended(Table(box, tuple(rows), tuple(boxes), True, bold[0]), words, xs)
+    return _extended(PrintedTable(box, tuple(rows), tuple(boxes), True, bold[0]), words, xs)
 
 
-def _cut_by_walls(words: Sequence[Word], xs: Sequence[float]) -> bool:
+def _cut_by_walls(words: Sequence[PrintedWord], xs: Sequence[float]) -> bool:
     """Return whether text continues across cells: then the drawing highlights words and is not a table."""
     cut = 0
     for before, word in pairwise(words):
@@ -167,7 +167,7 @@ def _cut_by_walls(words: Sequence[Word], xs: Sequence[float]) -> bool:
     return cut > 0.03 * len(words)
 
 
-def _extended(table: Table, words: Sequence[Word], xs: Sequence[float]) -> Table:
+def _extended(table: PrintedTable, words: Sequence[PrintedWord], xs: Sequence[float]) -> PrintedTable:
     """Add the rows below the grid that are aligned with its columns, such as totals."""
     box = table.box
     below = [word for word in words if box.x0 - 2 <= word.x0 and word.x1 <= box.x1 + 2 and word.top > box.bottom - 3]
@@ -250,7 +250,7 @@ def _drawn_between(places: Sequence[float], along: Sequence[float], rules: Seque
     return drawn
 
 
-def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
+def _split_row(cells: Sequence[list[PrintedWord]]) -> list[list[list[PrintedWord]]]:
     """Split a row into several if all filled cells have the same number of aligned lines."""
     lines = [[_words_of(row) for row in rows_of(segments_of(cell))] for cell in cells]
     count = max(map(len, lines))
@@ -260,16 +260,16 @@ def _split_row(cells: Sequence[list[Word]]) -> list[list[list[Word]]]:
     if count < 2 or len(full) < 2 or not (alike or 2 * values >= len(full)):
         return [list(cells)]
     tops = [min(word.top for cell in full for word in cell[number]) - 2 for number in range(count)]
-    parts: list[list[list[Word]]] = [[[] for _ in cells] for _ in range(count)]
+    parts: list[list[list[PrintedWord]]] = [[[] for _ in cells] for _ in range(count)]
     for column, cell in enumerate(lines):
         for line in cell:
             parts[max(bisect_right(tops, line[0].top) - 1, 0)][column] += line
     return parts
 
 
-def _split_columns(rows: Sequence[tuple[int, list[list[Word]]]]) -> list[tuple[int, list[list[Word]]]]:
+def _split_columns(rows: Sequence[tuple[int, list[list[PrintedWord]]]]) -> list[tuple[int, list[list[PrintedWord]]]]:
     """Split columns that have several aligned values in nearly every row."""
-    split: list[list[list[Word]]] = []  # columns of cells of words
+    split: list[list[list[PrintedWord]]] = []  # columns of cells of words
     for cells in zip(*(row for _, row in rows), strict=True):
         inner = [cells_of_row([Segment(cell, 0)]) if cell else [] for cell in cells]
         counts = Counter(len(row) for row in inner)
@@ -282,11 +282,11 @@ def _split_columns(rows: Sequence[tuple[int, list[list[Word]]]]) -> list[tuple[i
     return [(number, [column[index] for column in split]) for index, (number, _) in enumerate(rows)]
 
 
-def _words_of(row: Sequence[Segment]) -> list[Word]:
+def _words_of(row: Sequence[Segment]) -> list[PrintedWord]:
     return [word for segment in row for word in segment.words]
 
 
-def _stacked(words: Sequence[Word], rules: Sequence[Rule]) -> Iterator[Table]:
+def _stacked(words: Sequence[PrintedWord], rules: Sequence[Rule]) -> Iterator[PrintedTable]:
     """Yield tables between horizontal rules of the same width."""
     stacks: list[list[Rule]] = []
     for rule in sorted(rules):

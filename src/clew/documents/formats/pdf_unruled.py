@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from clew.documents.formats.pdf_lines import MARKER, Segment, Table, box_around, rows_of, segments_of
-from clew.documents.formats.pdf_page import Box, Word
+from clew.documents.formats.pdf_lines import MARKER, PrintedTable, Segment, box_around, rows_of, segments_of
+from clew.documents.formats.pdf_page import Box, PrintedWord
 
 LEADERS = (". . .", "....", "……", "_____")
 """Dots between an entry and its page number."""
@@ -17,10 +17,10 @@ NUMERIC = re.compile(r"[-+±~<>≤≥$€£]?\s?\d[\d.,:/%\s×x^*±()-]*[%a-zA-Z
 LONGEST_CELL = 12
 """Maximum length of a cell, in words. Longer cells are prose."""
 
-Cell = tuple[float, float, list[Word]]
+Cell = tuple[float, float, list[PrintedWord]]
 
 
-def cell_text(words: Sequence[Word]) -> str:
+def cell_text(words: Sequence[PrintedWord]) -> str:
     """Join the words of a cell line by line, and join words divided at line ends."""
     text = ""
     for row in rows_of(segments_of(words)):
@@ -48,7 +48,7 @@ def has_leaders(text: str) -> bool:
     return any(dots in text for dots in LEADERS)
 
 
-def rows_and_tables(rows: Sequence[list[Segment]]) -> Iterator[list[Segment] | Table]:
+def rows_and_tables(rows: Sequence[list[Segment]]) -> Iterator[list[Segment] | PrintedTable]:
     """Yield the rows of a text column, with each run of rows that forms a table replaced by that table."""
     run: list[list[Segment]] = []
     cells: list[list[Cell]] = []
@@ -66,7 +66,7 @@ def rows_and_tables(rows: Sequence[list[Segment]]) -> Iterator[list[Segment] | T
     yield from _closed(run)
 
 
-def _closed(run: Sequence[list[Segment]]) -> Iterator[list[Segment] | Table]:
+def _closed(run: Sequence[list[Segment]]) -> Iterator[list[Segment] | PrintedTable]:
     table = aligned_table(run, ruled=False) if len(run) > 2 else None
     if table is None:
         yield from run
@@ -103,7 +103,7 @@ def _aligned(run: Sequence[Sequence[Cell]], row: Sequence[Cell]) -> bool:
     return sum(map(is_in_column, row)) >= 2
 
 
-def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | None:
+def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> PrintedTable | None:
     """Build a table from rows whose cells fall into columns. Without rules it must also look like a table."""
     cells = [cells_of_row(row) for row in rows]
     if len(rows) < 2 or sum(1 for row in cells if len(row) > 1) < 2:
@@ -119,7 +119,7 @@ def aligned_table(rows: Sequence[Sequence[Segment]], *, ruled: bool) -> Table | 
         return None
     box = Box(min(b.x0 for b in boxes) - 1, boxes[0].top, max(b.x1 for b in boxes) + 1, max(b.bottom for b in boxes))
     bold = all(word.font.bold for cell in grid[0] for word in cell)
-    return Table(box, tuple(texts), tuple(boxes), ruled, bold)
+    return PrintedTable(box, tuple(texts), tuple(boxes), ruled, bold)
 
 
 def columns_of(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
@@ -137,20 +137,22 @@ def columns_of(cells: Sequence[Cell], rows: int) -> list[tuple[float, float]]:
     return [column for column in columns if column[1] - column[0] > 1]
 
 
-def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[list[Word]]:
+def placed(row: Sequence[Cell], columns: Sequence[tuple[float, float]]) -> list[list[PrintedWord]]:
     """Assign each cell to the column it overlaps most. Return the words of each column."""
-    found: list[list[Word]] = [[] for _ in columns]
+    found: list[list[PrintedWord]] = [[] for _ in columns]
     for x0, x1, words in row:
         overlaps = [min(x1, right) - max(x0, left) for left, right in columns]
         found[overlaps.index(max(overlaps))] += words
     return found
 
 
-def _unwrapped(grid: Sequence[list[list[Word]]], boxes: Sequence[Box]) -> tuple[list[list[list[Word]]], list[Box]]:
+def _unwrapped(
+    grid: Sequence[list[list[PrintedWord]]], boxes: Sequence[Box]
+) -> tuple[list[list[list[PrintedWord]]], list[Box]]:
     """Merge lines that continue cells of the row above: close to it, and without a first cell."""
     gaps = [below.top - above.top for above, below in pairwise(boxes)]
     usual = median(gaps) if gaps else 0.0
-    rows: list[list[list[Word]]] = [list(grid[0])]
+    rows: list[list[list[PrintedWord]]] = [list(grid[0])]
     merged = [boxes[0]]
     for row, box, gap in zip(grid[1:], boxes[1:], gaps, strict=True):
         continues = not row[0] and all(above for cell, above in zip(row, rows[-1], strict=True) if cell)
@@ -163,7 +165,7 @@ def _unwrapped(grid: Sequence[list[list[Word]]], boxes: Sequence[Box]) -> tuple[
     return rows, merged
 
 
-def _mostly_numeric(row: Sequence[Sequence[Word]]) -> bool:
+def _mostly_numeric(row: Sequence[Sequence[PrintedWord]]) -> bool:
     texts = [" ".join(word.text for word in cell) for cell in row if cell]
     return sum(NUMERIC.fullmatch(text) is not None for text in texts) * 2 > len(texts)
 

@@ -18,7 +18,7 @@ import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
-from clew.documents.formats.pdf_page import Box, Font, Sheet, View, Word
+from clew.documents.formats.pdf_page import Box, Font, PageContents, PrintedWord, View
 
 MAX_CHARACTERS = 100_000
 """Maximum number of characters of a page. A printed page has about 3,000."""
@@ -52,7 +52,7 @@ _loose_box = direct(raw.FPDFText_GetLooseCharBox, ctypes.c_int, POINTER, ctypes.
 _text_object = direct(raw.FPDFText_GetTextObject, POINTER, POINTER, ctypes.c_int)
 
 
-def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> Sheet:
+def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> PageContents:
     """Read the words and rules of a page. Add the document's monospaced fonts to `one_width`.
 
     The caller must lock PDFIUM.
@@ -73,7 +73,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
         covered = sum((x1 - x0) * (bottom - top) for x0, top, x1, bottom in shown.tolist())  # scans may be strips
     if boxes:
         rules = [Box(*box) for box in view.boxes(np.array(boxes)).tolist()]
-    return Sheet(width, height, words, rules, covered > 0.1 * width * height, count > MAX_CHARACTERS)
+    return PageContents(width, height, words, rules, covered > 0.1 * width * height, count > MAX_CHARACTERS)
 
 
 def _view(page: pdfium.PdfPage) -> View:
@@ -85,7 +85,7 @@ def _view(page: pdfium.PdfPage) -> View:
     return View(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top, turns)
 
 
-def _words(text_page: Any, count: int, view: View) -> list[Word]:
+def _words(text_page: Any, count: int, view: View) -> list[PrintedWord]:
     text = _characters(text_page, count)
     spans = [(match.start(), match.end()) for match in WORD.finditer(text)]
     if not spans:
@@ -110,11 +110,11 @@ def _words(text_page: Any, count: int, view: View) -> list[Word]:
         owner = _text_object(handle, start)
         if owner not in fonts:
             fonts[owner] = _font(text_page, start, view)
-        words.append(Word(drawn, x0, top, x1, bottom, fonts[owner]))
+        words.append(PrintedWord(drawn, x0, top, x1, bottom, fonts[owner]))
     return words
 
 
-def with_monospaced(words: list[Word], one_width: set[str]) -> list[Word]:
+def with_monospaced(words: list[PrintedWord], one_width: set[str]) -> list[PrintedWord]:
     """Mark words in fonts whose letters all have the same width as monospaced."""
     widths: dict[str, dict[str, float]] = defaultdict(dict)
     for word in words:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from clew.documents.extracted import Extracted
-from clew.documents.formats.text_file import Found, Lines, read_text
+from clew.documents.formats.text_file import BlockCollector, Lines, read_text
 
 UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
 TOP_MARKS = "=*#"
@@ -35,7 +35,7 @@ def read_plain_text(file: Path) -> Extracted:
     """Read a text file. Form feeds separate pages. The title is a heading at the start."""
     text = read_text(file)
     lines = Lines(text.replace("\f", "\n"))
-    found = Found(lines, page=1 if "\f" in text else None)
+    found = BlockCollector(lines, page=1 if "\f" in text else None)
     breaks = [offset for offset, mark in enumerate(text) if mark == "\f"] if "\f" in text else []
     passed, row = 0, 0
     while row < len(lines):
@@ -49,7 +49,7 @@ def read_plain_text(file: Path) -> Extracted:
     return Extracted(read.title, text, read.blocks, read.pages)
 
 
-def _take(found: Found, lines: Lines, row: int, page_end: int) -> int:
+def _take(found: BlockCollector, lines: Lines, row: int, page_end: int) -> int:
     """Read the heading, item or paragraph that starts on a line. Return the line after it."""
     if lines.is_blank(row) or UNDERLINE.match(lines[row]):
         return row + 1

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clew.documents.extracted import Extracted, cells_of
-from clew.documents.formats.text_file import Found, Lines, read_text
+from clew.documents.formats.text_file import BlockCollector, Lines, read_text
 
 ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{1,}\s*$")
 LABEL = re.compile(r"\s*\.\. _`?[^`:]+`?:\s*$")
@@ -46,7 +46,7 @@ class _Scan:
     """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:
-        self.found = Found(lines)
+        self.found = BlockCollector(lines)
         self._lines = lines
         self._styles: list[tuple[str, bool]] = []
         self._caption = ""

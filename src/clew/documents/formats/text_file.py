@@ -103,7 +103,7 @@ class Lines:
 
 
 @dataclass
-class Found:
+class BlockCollector:
     """Collects the blocks of a text."""
 
     lines: Lines

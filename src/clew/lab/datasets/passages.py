@@ -13,7 +13,7 @@ from pydantic import AliasChoices, BaseModel, Field, field_validator
 from clew.core.errors import InputError
 from clew.core.proper_names import sentences
 from clew.lab.datasets.files import find_file, read_json, read_records, refuse_split
-from clew.lab.datasets.questions import Dataset, Paragraph, Pool, Question
+from clew.lab.datasets.questions import Dataset, Paragraph, ParagraphPool, Question
 
 
 class _HotpotRecord(BaseModel):
@@ -43,7 +43,7 @@ def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:
     """Load `hotpotqa:FILE` or `2wiki:FILE`: official records, as a JSON array or JSON lines."""
     refuse_split(name, path, split)
     file = find_file(path)
-    pool = Pool()
+    pool = ParagraphPool()
     questions, contexts = [], {}
     for record in read_records(file, _HotpotRecord):
         given = {title: pool.add(title, sentences).key for title, sentences in record.context}
@@ -88,7 +88,7 @@ def load_musique(path: Path, split: str | None = None) -> Dataset:
     """Load `musique:FILE`: official records without the unanswerable ones. The type is the number of hops."""
     refuse_split("musique", path, split)
     file = find_file(path)
-    pool = Pool()
+    pool = ParagraphPool()
     questions, contexts = [], {}
     for record in read_records(file, _MusiqueRecord):
         given = [pool.add(paragraph.title, [paragraph.paragraph_text]).key for paragraph in record.paragraphs]
@@ -110,7 +110,7 @@ def load_musique(path: Path, split: str | None = None) -> Dataset:
 
 
 def _of_file(
-    name: str, file: Path, questions: list[Question], pool: Pool, contexts: dict[str, tuple[str, ...]]
+    name: str, file: Path, questions: list[Question], pool: ParagraphPool, contexts: dict[str, tuple[str, ...]]
 ) -> Dataset:
     """Build a data set from one file with passages per question. The file name is the split."""
     split, paragraphs = file.name.split(".json")[0], pool.paragraphs()
@@ -136,7 +136,7 @@ class _CorpusRecord(BaseModel):
 def load_corpus(path: Path, split: str | None = None) -> Dataset:
     """Load `corpus:DIR`: corpus.jsonl or .json (title, text) and questions.jsonl (question, gold_titles, answer)."""
     refuse_split("corpus", path, split)
-    pool = Pool()
+    pool = ParagraphPool()
     by_title: dict[str, list[str]] = {}
     for title, text in _texts(find_file(path / "corpus.jsonl", path / "corpus.json")):
         by_title.setdefault(title, []).append(pool.add(title, text).key)
@@ -233,7 +233,7 @@ def load_iirc(path: Path, split: str | None = None) -> Dataset:
     articles = read_json(find_file(path / "context_articles.json"))
     if not isinstance(articles, dict):
         raise InputError(f"{path}: context_articles.json must be an object, from titles to texts")
-    pool, by_title = Pool(), {title.casefold(): (title, text) for title, text in articles.items()}
+    pool, by_title = ParagraphPool(), {title.casefold(): (title, text) for title, text in articles.items()}
     cut: dict[str, list[Paragraph]] = {}
     questions, contexts = [], {}
     for record in read_records(file, _Article):
@@ -266,7 +266,7 @@ def load_iirc(path: Path, split: str | None = None) -> Dataset:
     )
 
 
-def _paragraphs(pool: Pool, title: str, text: str) -> list[Paragraph]:
+def _paragraphs(pool: ParagraphPool, title: str, text: str) -> list[Paragraph]:
     """Split an article into paragraphs and remove its tags."""
     plain = html.unescape(_TAG.sub("", text))
     parts = [part.strip() for part in re.split(r"\n+", plain) if part.strip()]

@@ -187,7 +187,7 @@ def mark_topics(question: Question) -> str:
     return text
 
 
-class Pool:
+class ParagraphPool:
     """Collects paragraphs. Equal title and text give one paragraph. A different text gets a new key."""
 
     def __init__(self) -> None:

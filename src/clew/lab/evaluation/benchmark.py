@@ -19,7 +19,7 @@ from clew.documents.graph.edges import EdgeOptions
 from clew.lab.datasets.base import dataset_base, question_base
 from clew.lab.datasets.questions import Dataset, Match, Question
 from clew.lab.evaluation.judging import NamesOf
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.lab.evaluation.run_folder import Setup, identity
 from clew.lab.evaluation.runs import Answering, Run, evaluate, judged
 from clew.models.protocol import LanguageModel
@@ -113,7 +113,7 @@ class Benchmark:
         out: Path | None = None,
         concurrency: int | None = None,
         workers: Workers | None = None,
-        on_row: Callable[[Row], None] = lambda _: None,
+        on_row: Callable[[QuestionRow], None] = lambda _: None,
         on_interrupt: Callable[[], None] = lambda: None,
     ) -> Run:
         """Run a method on every question. `out` is the parent of the run folder.
@@ -178,7 +178,7 @@ class AnswerQuestions:
         sent = replace(benchmark, kb=benchmark.tools.place, dataset=replace(data, base=None, paragraphs=texts))
         return cls(replace(sent, given=None, say=lambda _: None, note=lambda _: None), method, setup)
 
-    def open(self) -> Callable[[Question], Row | PendingError]:
+    def open(self) -> Callable[[Question], QuestionRow | PendingError]:
         """Open the base and return the function.
 
         Raise StorageError if the base or trained state differs from the run's.

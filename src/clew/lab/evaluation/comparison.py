@@ -13,7 +13,7 @@ import numpy as np
 from clew.lab.datasets.questions import Kind
 from clew.lab.evaluation.judging import READING
 from clew.lab.evaluation.metrics import percentile
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.lab.evaluation.run_folder import Setup
 from clew.lab.evaluation.runs import Run
 
@@ -73,7 +73,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """A paired comparison: mean of the first run minus mean of the second, over the `n` questions of both."""
 
     first: str
@@ -100,7 +100,7 @@ class Comparison:
         }
 
 
-def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[Comparison]:
+def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[RunComparison]:
     """Compare every pair of labelled runs. All runs must be over the same questions."""
     compared = [_compare(first, second, metric, seed) for first, second in combinations(runs, 2)]
     pairs = [pair for pair in compared if pair is not None]
@@ -108,7 +108,7 @@ def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list
     return [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
-def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed: int) -> Comparison | None:
+def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed: int) -> RunComparison | None:
     theirs = {row.id: row.metrics[metric] for row in second[1].rows if metric in row.metrics}
     pairs = [
         (row.metrics[metric], theirs[row.id]) for row in first[1].rows if metric in row.metrics and row.id in theirs
@@ -118,7 +118,7 @@ def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed:
     differences = [ours - other for ours, other in pairs]
     p = randomisation_test([ours for ours, _ in pairs], [other for _, other in pairs], seed)
     mean = sum(differences) / len(differences)
-    return Comparison(first[0], second[0], metric, len(pairs), mean, bootstrap(differences, seed), p, p)
+    return RunComparison(first[0], second[0], metric, len(pairs), mean, bootstrap(differences, seed), p, p)
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def summarise(run: Run, seed: int = 0) -> Summary:
     )
 
 
-def metric_values(rows: Sequence[Row], kind: Kind) -> dict[str, list[float]]:
+def metric_values(rows: Sequence[QuestionRow], kind: Kind) -> dict[str, list[float]]:
     """Collect the values of each metric. Omit reading metrics if no answer text was written."""
     values: dict[str, list[float]] = {}
     unwritten = READING if kind == "documents" and all(row.text is None for row in rows) else ()
@@ -204,7 +204,7 @@ def metric_values(rows: Sequence[Row], kind: Kind) -> dict[str, list[float]]:
     return values
 
 
-def by_type(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def by_type(rows: Sequence[QuestionRow]) -> dict[str, list[QuestionRow]]:
     """Group the rows by question type, most frequent first. Empty if no question has a type."""
     counts = Counter(row.type for row in rows if row.type)
     return {name: [row for row in rows if row.type == name] for name, _ in counts.most_common()}

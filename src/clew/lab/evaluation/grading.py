@@ -16,7 +16,7 @@ from clew.core import trace
 from clew.core.errors import InputError, ReplyError
 from clew.lab.evaluation.comparison import bootstrap
 from clew.lab.evaluation.metrics import text_exact
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
 
@@ -59,7 +59,7 @@ class Grading:
         return asdict(self)
 
 
-def grade(rows: Sequence[Row], answers: Mapping[str, Sequence[str]], model: LanguageModel) -> list[Graded]:
+def grade(rows: Sequence[QuestionRow], answers: Mapping[str, Sequence[str]], model: LanguageModel) -> list[Graded]:
     """Grade every written answer in both orders. Missing answers are wrong and need no model call.
 
     `answers` maps question ids to accepted texts.

@@ -26,7 +26,7 @@ def normalise_name(name: str) -> str:
 _NOTHING: frozenset[int] = frozenset()
 
 
-class Gold:
+class GoldAnswers:
     """The gold answers of one question. Answers that are equal after normalisation count once."""
 
     def __init__(self, answers: Sequence[str], aliases: Mapping[str, Sequence[str]], match: Match) -> None:
@@ -86,7 +86,7 @@ READING = ("em", "f1")
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class QuestionScore:
     """The metrics of one question, its number of gold answers, and their ranks."""
 
     metrics: Mapping[str, float]
@@ -96,14 +96,14 @@ class Score:
     """Number of candidates in the answer set."""
 
 
-def score(question: Question, answer: Answer | None, kind: Kind, match: Match, names_of: NamesOf) -> Score:
+def score(question: Question, answer: Answer | None, kind: Kind, match: Match, names_of: NamesOf) -> QuestionScore:
     """Compute the metrics of this kind of data set. All are 0 if there is no answer."""
     if kind == "documents":
         return _score_documents(question, answer)
     given = question.value is not None and answer is not None and answer.value is not None
     if kind == "graph" and (given or not question.answers):
         return _score_value(question, answer)
-    gold = Gold(question.answers, question.aliases, match)
+    gold = GoldAnswers(question.answers, question.aliases, match)
     found = gold.find(answer.candidates, names_of) if answer else []
     count = len(gold)
     values = {
@@ -120,8 +120,8 @@ def score(question: Question, answer: Answer | None, kind: Kind, match: Match, n
             "f1": metrics.f1(proposed, count),
             "exact": metrics.exact(proposed, count),
         }
-        return Score(values, count, first_places(found), len(proposed))
-    return Score(values, count, first_places(found))
+        return QuestionScore(values, count, first_places(found), len(proposed))
+    return QuestionScore(values, count, first_places(found))
 
 
 NEAR = 1e-3
@@ -138,14 +138,14 @@ def same_value(value: bool | int | float | str | None, gold: bool | int | float 
         return normalise_name(str(value)) == normalise_name(str(gold))
 
 
-def _score_value(question: Question, answer: Answer | None) -> Score:
+def _score_value(question: Question, answer: Answer | None) -> QuestionScore:
     """Score a value, or an empty answer if the base has no answer, as right or wrong."""
     if question.value is None:
         right = answer is None or (answer.value is None and not answer.answer_set)
     else:
         right = answer is not None and same_value(answer.value, question.value)
     names = ("hit@1", "hit@5", "recall@20", "recall@20/min", "mrr", "hits@1", "f1", "exact")
-    return Score(dict.fromkeys(names, float(right)), 1, (1,) if right else ())
+    return QuestionScore(dict.fromkeys(names, float(right)), 1, (1,) if right else ())
 
 
 def _of_answer_set(answer: Answer | None, found: list[frozenset[int]]) -> list[frozenset[int]]:
@@ -156,8 +156,8 @@ def _of_answer_set(answer: Answer | None, found: list[frozenset[int]]) -> list[f
     return [named for candidate, named in zip(answer.candidates, found, strict=True) if id(candidate) in proposed]
 
 
-def _score_documents(question: Question, answer: Answer | None) -> Score:
-    gold = Gold(question.passages, question.aliases, "key")
+def _score_documents(question: Question, answer: Answer | None) -> QuestionScore:
+    gold = GoldAnswers(question.passages, question.aliases, "key")
     found = gold.find(answer.candidates, lambda _: ()) if answer else []
     values = {f"recall@{k}": metrics.recall(found, len(gold), k) for k in (2, 5, 20)}
     values |= {
@@ -169,7 +169,7 @@ def _score_documents(question: Question, answer: Answer | None) -> Score:
         values |= {"em": metrics.text_exact(text, question.answers), "f1": metrics.text_f1(text, question.answers)}
     if question.structures:
         values["struct-em"] = 0.0 if answer is None else float(structures_in(answer).issuperset(question.structures))
-    return Score(values, len(gold), first_places(found))
+    return QuestionScore(values, len(gold), first_places(found))
 
 
 def structures_in(answer: Answer) -> set[str]:

@@ -27,7 +27,7 @@ from clew.lab.evaluation.comparison import bootstrap, randomisation_test
 from clew.lab.evaluation.metrics import hit, recall, reciprocal_rank
 from clew.lab.training.dense_retriever import DenseSettings, Labelled, fit_dense
 from clew.lab.training.folds import names_of_fold, parse_fold
-from clew.lab.training.qa_gnn import GraphBase, GraphQuestion, Lessons
+from clew.lab.training.qa_gnn import GraphBase, GraphLessons, GraphQuestion
 from clew.models.model_card import write_card
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.index.vectors import VectorIndex
@@ -188,11 +188,11 @@ def graph_questions(tools: OpenBase, questions: Sequence[Question]) -> list[Grap
     return made
 
 
-def graph_lessons(tools: OpenBase, name: str, questions: Sequence[Question], kept: float, seed: int) -> Lessons:
+def graph_lessons(tools: OpenBase, name: str, questions: Sequence[Question], kept: float, seed: int) -> GraphLessons:
     """Split a base's questions into training and validation. `kept` is the validation share."""
     if not isinstance(tools.kb, ArrayKnowledgeBase):
         raise InputError(f"{name}: training needs an embedded base: copy the base to a local folder")
     made = graph_questions(tools, questions)
     random.Random(seed).shuffle(made)
     count = round(kept * len(made))
-    return Lessons(graph_base(tools.kb, name), made[count:], made[:count])
+    return GraphLessons(graph_base(tools.kb, name), made[count:], made[:count])

@@ -15,8 +15,8 @@ from clew.core.notebook import framed
 from clew.core.plots import Axis, Series, line_plot
 from clew.core.version import __version__
 from clew.lab.evaluation.comparison import summarise
-from clew.lab.evaluation.report import Section, make_report, trace_text, types_of, worst_failures
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.report import ReportSection, make_report, trace_text, types_of, worst_failures
+from clew.lab.evaluation.rows import QuestionRow
 from clew.lab.evaluation.runs import Run
 
 LABELS = {
@@ -40,7 +40,7 @@ MAX_TYPES = 30
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """A titled table of formatted cells."""
 
     title: str
@@ -54,7 +54,7 @@ def metric_name(metric: str) -> str:
     return LABELS.get(metric, metric)
 
 
-def overview(section: Section) -> Table:
+def overview(section: ReportSection) -> PageTable:
     """Build a table with one row per run: metrics in percent with 95 % intervals."""
     metrics = [name for name in LABELS if any(name in summary.metrics for summary in section.summaries)]
     rows = []
@@ -71,10 +71,10 @@ def overview(section: Section) -> Table:
     note = "In percent, with bootstrap 95 % intervals. Failed questions score 0 and are included."
     if "recall@20/min" in metrics:
         note += " Recall@20 divides by all gold answers, Recall@20/min by at most 20."
-    return Table(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
+    return PageTable(section.title, ("method", "n", *(LABELS[name] for name in metrics)), tuple(rows), note)
 
 
-def costs(section: Section) -> Table:
+def costs(section: ReportSection) -> PageTable:
     """Build a table with one row per run: latency, calls, tokens and cost."""
     columns = ("method", "p50 ms", "p95 ms", "calls", "from cache", "tokens", "cost", "fallbacks", "failed")
     rows = tuple(
@@ -91,10 +91,10 @@ def costs(section: Section) -> Table:
         )
         for (label, _), summary in zip(section.runs, section.summaries, strict=True)
     )
-    return Table("Time and cost", columns, rows)
+    return PageTable("Time and cost", columns, rows)
 
 
-def comparison_table(section: Section) -> Table:
+def comparison_table(section: ReportSection) -> PageTable:
     """Build a table that compares every pair of runs on their common questions."""
     rows = tuple(
         (
@@ -109,10 +109,10 @@ def comparison_table(section: Section) -> Table:
     )
     columns = ("method", "against", "n", f"difference in {metric_name(section.metric)}", "p", "p corrected")
     note = "Paired randomisation test, two-sided, with Holm's correction for the number of pairs."
-    return Table("Paired comparison", columns, rows, note)
+    return PageTable("Paired comparison", columns, rows, note)
 
 
-def type_table(section: Section) -> Table:
+def type_table(section: ReportSection) -> PageTable:
     """Build a table of the section's metric by question type, most frequent first."""
     types = types_of(section)
     rows = tuple(
@@ -121,7 +121,7 @@ def type_table(section: Section) -> Table:
     )
     note = f"Top {MAX_TYPES} of {len(types)} types." if len(types) > MAX_TYPES else ""
     columns = ("type", "n", *(label for label, _ in section.runs))
-    return Table(f"{metric_name(section.metric)} by type", columns, rows, note)
+    return PageTable(f"{metric_name(section.metric)} by type", columns, rows, note)
 
 
 def percent(value: float) -> str:
@@ -136,7 +136,7 @@ def _p(value: float) -> str:
 SHOWN_FOUND = 5
 
 
-def report_page(sections: Sequence[Section], failures: int = 10) -> str:
+def report_page(sections: Sequence[ReportSection], failures: int = 10) -> str:
     """Render the page."""
     body = "".join(_page_section(section, failures) for section in sections)
     return _template().substitute(body=body, version=__version__)
@@ -184,7 +184,7 @@ class Evaluation:
 CURVE = 20
 
 
-def curve_plot(section: Section) -> str:
+def curve_plot(section: ReportSection) -> str:
     """Plot Hit@k against k, or Recall@k for documents."""
     recall = section.runs[0][1].setup.kind == "documents"
     series = [
@@ -196,14 +196,14 @@ def curve_plot(section: Section) -> str:
     return line_plot(f"{name}, percent", series, Axis("k", low=1), Axis(name, low=0, high=100))
 
 
-def _at(rows: Sequence[Row], k: int, recall: bool) -> float:
+def _at(rows: Sequence[QuestionRow], k: int, recall: bool) -> float:
     if recall:
         shares = [sum(place <= k for place in row.places) / row.gold_count if row.gold_count else 0.0 for row in rows]
         return sum(shares) / len(rows)
     return sum(bool(row.places) and row.places[0] <= k for row in rows) / len(rows)
 
 
-def latency_plot(section: Section) -> str:
+def latency_plot(section: ReportSection) -> str:
     """Plot the share of questions answered within a given time."""
     series = []
     for label, run in section.runs:
@@ -225,7 +225,7 @@ def _template() -> Template:
     return Template((files("clew.lab.evaluation") / "report.html").read_text("utf-8"))
 
 
-def _page_section(section: Section, failures: int) -> str:
+def _page_section(section: ReportSection, failures: int) -> str:
     parts = [f"<section><h2>{escape(section.title)}</h2>", _table(overview(section), titled=False)]
     parts.append(_table(costs(section)))
     if any(run.rows for _, run in section.runs):
@@ -239,7 +239,7 @@ def _page_section(section: Section, failures: int) -> str:
     return "".join(parts) + "</section>"
 
 
-def _table(table: Table, *, titled: bool = True) -> str:
+def _table(table: PageTable, *, titled: bool = True) -> str:
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row).replace("<td>", '<td class="name">', 1) + "</tr>"
@@ -250,7 +250,7 @@ def _table(table: Table, *, titled: bool = True) -> str:
     return f'{title}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}'
 
 
-def _failure(row: Row) -> str:
+def _failure(row: QuestionRow) -> str:
     places = f"gold at {', '.join(map(str, row.places[:10]))}" if row.places else "gold not found"
     more = f" and {row.gold_count - len(row.gold)} more" if row.gold_count > len(row.gold) else ""
     facts = [

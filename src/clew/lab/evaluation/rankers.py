@@ -24,7 +24,7 @@ from clew.core.schema import Schema
 from clew.core.version import __version__
 from clew.lab.datasets.questions import Dataset, Match, Question
 from clew.lab.evaluation.comparison import Interval, bootstrap, randomisation_test
-from clew.lab.evaluation.judging import Gold, NamesOf
+from clew.lab.evaluation.judging import GoldAnswers, NamesOf
 from clew.lab.training.labelled import SPLITS, Importance, LabelledPool, split_of
 from clew.lab.training.ranker import RankerSettings, train_ranker
 from clew.models.protocol import Embedder
@@ -56,7 +56,7 @@ class PoolMaker:
         """Label the candidates of one question. Keep all candidates, and keep questions without a right candidate."""
         proposal = self.source(question.text, self.candidates)
         subgraphs = self.extractor.extract(proposal.entities, proposal.candidates)
-        gold = Gold(question.answers, question.aliases, self.match)
+        gold = GoldAnswers(question.answers, question.aliases, self.match)
         refs = self.kb.refs(proposal.candidates)
         right = np.array([bool(gold.named_by(ref, self.names_of)) for ref in refs], dtype=np.bool_)
         groups = question.topics or tuple(ref.key for ref in self.kb.refs(proposal.entities))

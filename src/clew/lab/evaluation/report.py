@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from clew.core.errors import InputError
-from clew.lab.evaluation.comparison import Comparison, Summary, by_type, compare, metric_values, summarise
+from clew.lab.evaluation.comparison import RunComparison, Summary, by_type, compare, metric_values, summarise
 from clew.lab.evaluation.judging import PRIMARY
-from clew.lab.evaluation.rows import Row, TraceLine
+from clew.lab.evaluation.rows import QuestionRow, TraceLine
 from clew.lab.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
 from clew.lab.evaluation.runs import Run
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """Runs over one question set. Full, sampled and human sets have separate sections."""
 
     title: str
     runs: tuple[tuple[str, Run], ...]
     """Each run with a unique label."""
     summaries: tuple[Summary, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[RunComparison, ...]
     metric: str
     """Metric used to compare runs, to break down types and to sort failures."""
 
@@ -38,7 +38,7 @@ def load_runs(folders: Sequence[Path]) -> list[Run]:
     return runs
 
 
-def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -> list[Section]:
+def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -> list[ReportSection]:
     """Build one section per question set. `metric` defaults to the main metric of the data set's kind."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
@@ -48,7 +48,7 @@ def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -
     return [_section(group, metric, seed) for group in groups.values()]
 
 
-def _section(runs: list[Run], metric: str | None, seed: int) -> Section:
+def _section(runs: list[Run], metric: str | None, seed: int) -> ReportSection:
     setup = runs[0].setup
     chosen = metric or PRIMARY[setup.kind]
     available = dict.fromkeys(name for run in runs for row in run.rows for name in row.metrics)
@@ -56,7 +56,7 @@ def _section(runs: list[Run], metric: str | None, seed: int) -> Section:
         raise InputError(f"no metric {chosen!r} in the runs over {setup.dataset}: use {', '.join(available)}")
     labelled = tuple(zip(label_runs([run.setup for run in runs]), runs, strict=True))
     summaries = tuple(summarise(run, seed) for run in runs)
-    return Section(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen, seed)), chosen)
+    return ReportSection(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen, seed)), chosen)
 
 
 def section_title(setup: Setup) -> str:
@@ -85,18 +85,18 @@ def _flat(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return [(name, value)]
 
 
-def worst_failures(run: Run, metric: str, count: int) -> list[Row]:
+def worst_failures(run: Run, metric: str, count: int) -> list[QuestionRow]:
     """Return errors first, then the lowest metric, then the lowest-ranked gold answers."""
     wrong = [row for row in run.rows if row.metrics.get(metric, 1.0) < 1]
     return sorted(wrong, key=lambda row: _badness(row, metric))[:count]
 
 
-def _badness(row: Row, metric: str) -> tuple[bool, float, float]:
+def _badness(row: QuestionRow, metric: str) -> tuple[bool, float, float]:
     nearest = 1 / row.places[0] if row.places else 0.0
     return row.error is None, row.metrics[metric], nearest
 
 
-def report_json(sections: Sequence[Section], failures: int = 10) -> dict[str, Any]:
+def report_json(sections: Sequence[ReportSection], failures: int = 10) -> dict[str, Any]:
     """Convert the whole report to JSON values."""
     return {
         "runs": [summary.to_json() for section in sections for summary in section.summaries],
@@ -113,7 +113,7 @@ def report_json(sections: Sequence[Section], failures: int = 10) -> dict[str, An
     }
 
 
-def types_of(section: Section) -> list[tuple[str, int, list[float | None]]]:
+def types_of(section: ReportSection) -> list[tuple[str, int, list[float | None]]]:
     """Return each question type with its count and every run's mean of the section's metric."""
     groups = by_type(list({row.id: row for _, run in section.runs for row in run.rows}.values()))
     kind = section.runs[0][1].setup.kind
@@ -127,7 +127,7 @@ def types_of(section: Section) -> list[tuple[str, int, list[float | None]]]:
     return found
 
 
-def _types_json(section: Section) -> list[dict[str, Any]]:
+def _types_json(section: ReportSection) -> list[dict[str, Any]]:
     labels = [label for label, _ in section.runs]
     return [
         {"set": section.title, "type": name, "n": n, section.metric: dict(zip(labels, means, strict=True))}
@@ -135,7 +135,7 @@ def _types_json(section: Section) -> list[dict[str, Any]]:
     ]
 
 
-def failure_json(row: Row) -> dict[str, Any]:
+def failure_json(row: QuestionRow) -> dict[str, Any]:
     """Convert a failed question with its results and trace to JSON values."""
     return {
         "id": row.id,

@@ -17,10 +17,10 @@ from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.comparison import summarise
 from clew.lab.evaluation.page import metric_name, percent, report_page
 from clew.lab.evaluation.report import make_report
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.lab.evaluation.runs import Run
 
-Watching = Callable[[str, Dataset], AbstractContextManager[Callable[[Row], None]]]
+Watching = Callable[[str, Dataset], AbstractContextManager[Callable[[QuestionRow], None]]]
 """Receives the method and questions. Returns a context manager with the callback for each row."""
 
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Candidate, Fallback
 from clew.lab.datasets.questions import Question
-from clew.lab.evaluation.judging import Score
+from clew.lab.evaluation.judging import QuestionScore
 
 SHOWN_GOLD = 20
 SHOWN_RANKING = 50
@@ -44,7 +44,7 @@ class TraceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QuestionRow:
     """One question of a run."""
 
     id: str
@@ -82,32 +82,32 @@ class Row:
         return line.encode("utf-8", "replace") + b"\n"
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Row:
+    def from_json(cls, raw: Mapping[str, Any]) -> QuestionRow:
         """Parse a row. Ignore unknown fields of other versions."""
         return _ROW.validate_python(raw)
 
 
-_ROW = TypeAdapter(Row)
+_ROW = TypeAdapter(QuestionRow)
 
 
 def make_row(
     question: Question,
     gold: tuple[str, ...],
     answer: Answer | None,
-    score: Score,
+    score: QuestionScore,
     recorder: Recorder,
     *,
     seconds: float,
     failed: bool,
     error: str | None = None,
-) -> Row:
+) -> QuestionRow:
     """Build the row.
 
     `gold` is the displayed part of the gold answers. The trace is stored only for failed questions.
     """
     calls = [call for span in recorder.spans for call in span.calls]
     known = answer.fallbacks if answer else ()
-    return Row(
+    return QuestionRow(
         id=question.id,
         question=question.text,
         type=question.type,

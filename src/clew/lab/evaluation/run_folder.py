@@ -19,7 +19,7 @@ from clew.core.errors import CorruptError, InputError, LockedError, NotFoundErro
 from clew.core.texts import parse_json
 from clew.core.version import __version__
 from clew.lab.datasets.questions import Dataset, Kind, Match
-from clew.lab.evaluation.rows import Row
+from clew.lab.evaluation.rows import QuestionRow
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import learned_digests
 from clew.store.open_base import OpenBase
@@ -121,14 +121,14 @@ ANSWERS = "answers.jsonl"
 class RunFolder:
     """An open run for adding rows. Only one process can open it."""
 
-    def __init__(self, folder: Path, rows: list[Row], descriptor: int) -> None:
+    def __init__(self, folder: Path, rows: list[QuestionRow], descriptor: int) -> None:
         """Use `open_run`."""
         self.folder = folder
         self.rows = rows
         """Rows stored by earlier runs."""
         self._descriptor = descriptor
 
-    def append(self, row: Row) -> None:
+    def append(self, row: QuestionRow) -> None:
         """Append a row in one write. A kill can only leave a partial last line."""
         line = row.to_line()
         try:
@@ -175,7 +175,7 @@ def read_setup(folder: Path) -> Setup:
         raise CorruptError(f"{file} is damaged ({error}): remove the folder and run again") from error
 
 
-def read_rows(folder: Path) -> list[Row]:
+def read_rows(folder: Path) -> list[QuestionRow]:
     """Read the stored answers of a run, one per question."""
     return _parse(folder / ANSWERS)[0]
 
@@ -191,17 +191,17 @@ def find_runs(folders: Iterable[Path]) -> list[Path]:
     return list(found)
 
 
-def _parse(file: Path) -> tuple[list[Row], int]:
+def _parse(file: Path) -> tuple[list[QuestionRow], int]:
     """Return the rows and the file length up to the last complete line."""
     try:
         data = file.read_bytes()
     except FileNotFoundError:
         return [], 0
     whole = data.rfind(b"\n") + 1
-    rows: dict[str, Row] = {}
+    rows: dict[str, QuestionRow] = {}
     for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
         try:
-            row = Row.from_json(parse_json(line))
+            row = QuestionRow.from_json(parse_json(line))
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptError(f"{file}, line {number} is damaged ({error}): remove that line and run again") from error
         rows.setdefault(row.id, row)

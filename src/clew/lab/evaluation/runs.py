@@ -26,13 +26,13 @@ from clew.core.trace import Recorder, as_completed
 from clew.core.types import Answer
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.judging import PRIMARY, NamesOf, score
-from clew.lab.evaluation.rows import SHOWN_GOLD, Row, make_row
+from clew.lab.evaluation.rows import SHOWN_GOLD, QuestionRow, make_row
 from clew.lab.evaluation.run_folder import Setup, open_run
 
 Answering = Callable[[Question, Recorder], Answer]
 """Answers a question and records its steps. Must use only the question's text, not its gold answers."""
 
-Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, Row | PendingError]]]
+Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, QuestionRow | PendingError]]]
 """Answers and judges questions in workers. Yields the results of `judged`."""
 
 FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
@@ -44,7 +44,7 @@ class Run:
     """The answers to the questions of a data set, in data set order."""
 
     setup: Setup
-    rows: tuple[Row, ...]
+    rows: tuple[QuestionRow, ...]
     waiting: int = 0
     """Number of questions that wait for batch replies."""
     pending: str = ""
@@ -66,7 +66,7 @@ def evaluate(
     out: Path | None = None,
     concurrency: int = 1,
     elsewhere: Elsewhere | None = None,
-    on_row: Callable[[Row], None] = lambda _: None,
+    on_row: Callable[[QuestionRow], None] = lambda _: None,
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> Run:
     """Answer and judge every open question. A failed question scores 0 and is counted.
@@ -83,7 +83,7 @@ def evaluate(
         todo = [question for question in questions if question.id not in rows]
         waiting, pending = 0, ""
 
-        def judged_here(question: Question) -> Row | PendingError:
+        def judged_here(question: Question) -> QuestionRow | PendingError:
             return judged(question, answering, setup, names_of, name_of)
 
         left = takewhile(lambda _: not interrupted(), todo)
@@ -122,7 +122,7 @@ def _interrupts(say: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callable[[Row], None]]]:
+def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[QuestionRow], Callable[[QuestionRow], None]]]:
     if out is None:
         yield [], lambda _: None
         return
@@ -132,7 +132,7 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[Row], Callabl
 
 def judged(
     question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
-) -> Row | PendingError:
+) -> QuestionRow | PendingError:
     """Answer and judge a question. Return its row, or the PendingError if its replies are pending."""
     answer: Answer | None = None
     error: str | None = None

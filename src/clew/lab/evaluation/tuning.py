@@ -23,7 +23,7 @@ from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.comparison import Interval, bootstrap
 from clew.lab.evaluation.judging import PRIMARY
-from clew.lab.synthesis.benchmark import Wanted, make_benchmark
+from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
 from clew.store.confirmed import read_confirmed
 from clew.store.open_base import OpenBase
 
@@ -33,14 +33,14 @@ Value = bool | int | float | str
 
 
 @dataclass(frozen=True)
-class Candidate:
+class TriedMethod:
     """A method with options."""
 
     method: str
     options: tuple[tuple[str, Value], ...] = ()
 
     @classmethod
-    def of(cls, method: str, **options: Value) -> Candidate:
+    def of(cls, method: str, **options: Value) -> TriedMethod:
         """Build a candidate from keyword options."""
         return cls(method, tuple(options.items()))
 
@@ -49,26 +49,26 @@ class Candidate:
         return f"{self.method} ({options})" if options else self.method
 
 
-AUTO = Candidate(DEFAULT_METHOD)
+AUTO = TriedMethod(DEFAULT_METHOD)
 OVER_GRAPHS = (
     AUTO,
-    Candidate("focus_plus"),
-    Candidate.of("focus_plus", sure=0.05),
-    Candidate.of("focus_plus", words=1.0),
-    Candidate("aligned_paths"),
-    Candidate.of("aligned_paths", depth=2),
-    Candidate("hybrid"),
-    Candidate.of("hybrid", with_relations=False),
-    Candidate("bm25"),
+    TriedMethod("focus_plus"),
+    TriedMethod.of("focus_plus", sure=0.05),
+    TriedMethod.of("focus_plus", words=1.0),
+    TriedMethod("aligned_paths"),
+    TriedMethod.of("aligned_paths", depth=2),
+    TriedMethod("hybrid"),
+    TriedMethod.of("hybrid", with_relations=False),
+    TriedMethod("bm25"),
 )
 OVER_DOCUMENTS = (
     AUTO,
-    Candidate.of("knowledge_graph_prompting", traverser="none"),
-    Candidate.of("knowledge_graph_prompting", closely=0),
-    Candidate.of("knowledge_graph_prompting", closely=16),
-    Candidate.of("hybrid", with_relations=False),
-    Candidate("dense_passages"),
-    Candidate("tf_idf"),
+    TriedMethod.of("knowledge_graph_prompting", traverser="none"),
+    TriedMethod.of("knowledge_graph_prompting", closely=0),
+    TriedMethod.of("knowledge_graph_prompting", closely=16),
+    TriedMethod.of("hybrid", with_relations=False),
+    TriedMethod("dense_passages"),
+    TriedMethod("tf_idf"),
 )
 
 
@@ -76,13 +76,13 @@ OVER_DOCUMENTS = (
 class Tuning:
     """All tried candidates, the best one, and its gain on held-out questions."""
 
-    chosen: Candidate
+    chosen: TriedMethod
     before: float
     after: float
     gain: Interval
     judged: int
     metric: str
-    tried: tuple[tuple[Candidate, int, float], ...]
+    tried: tuple[tuple[TriedMethod, int, float], ...]
     """Every candidate with its number of questions and mean score, best first."""
     ran_out: bool
     """Whether the time limit ended the selection."""
@@ -115,7 +115,7 @@ def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Da
     own = (*dataset.questions, *confirmed)
     if len(own) < SYNTHETIC and tools.local.edge_count and not is_documents(tools):
         with TemporaryDirectory(prefix="clew-tune-") as place:
-            made = make_benchmark(tools, Path(place) / "synthetic", Wanted(SYNTHETIC - len(own), seed=seed))
+            made = make_benchmark(tools, Path(place) / "synthetic", BenchmarkOptions(SYNTHETIC - len(own), seed=seed))
             own = (*own, *load_dataset(str(made.folder / "questions.jsonl")).questions)
     if len(own) < FEWEST:
         raise InputError(
@@ -134,7 +134,7 @@ def tune(
     tools: OpenBase,
     dataset: Dataset,
     seconds: float,
-    candidates: Sequence[Candidate] | None = None,
+    candidates: Sequence[TriedMethod] | None = None,
     *,
     seed: int = 0,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -182,10 +182,10 @@ class _Asked:
 
     benchmark: Benchmark
     metric: str
-    scores: dict[Candidate, dict[str, float]] = field(default_factory=dict)
-    spent: dict[Candidate, float] = field(default_factory=dict)
+    scores: dict[TriedMethod, dict[str, float]] = field(default_factory=dict)
+    spent: dict[TriedMethod, float] = field(default_factory=dict)
 
-    def ask(self, candidate: Candidate, questions: Sequence[Question]) -> list[float]:
+    def ask(self, candidate: TriedMethod, questions: Sequence[Question]) -> list[float]:
         known = self.scores.setdefault(candidate, {})
         left = tuple(question for question in questions if question.id not in known)
         begun = time.monotonic()
@@ -196,10 +196,10 @@ class _Asked:
         self.spent[candidate] = self.spent.get(candidate, 0.0) + time.monotonic() - begun
         return [known[question.id] for question in questions]
 
-    def mean(self, candidate: Candidate) -> float:
+    def mean(self, candidate: TriedMethod) -> float:
         known = self.scores.get(candidate) or {"": 0.0}
         return sum(known.values()) / len(known)
 
-    def seconds(self, candidate: Candidate) -> float:
+    def seconds(self, candidate: TriedMethod) -> float:
         """Return the mean time per question so far."""
         return self.spent.get(candidate, 0.0) / max(1, len(self.scores.get(candidate, ())))

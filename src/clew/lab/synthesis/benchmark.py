@@ -15,7 +15,7 @@ from clew.lab.synthesis.forms import FORMS, MAX_ANSWERS, form_rows
 from clew.lab.synthesis.fusion import DEFAULT_ROLE, GrammarFuser, ModelFuser, ProductFuser
 from clew.lab.synthesis.judging import Judge, MeaningJudge, PhraseJudge, WordJudge, model_judges, product_judges
 from clew.lab.synthesis.output import Made, ProgressLog, write_benchmark
-from clew.lab.synthesis.pipeline import CHUNK, Plan, Steps, Synthesis, draw_all, finish, synthesise
+from clew.lab.synthesis.pipeline import CHUNK, Steps, Synthesis, SynthesisPlan, draw_all, finish, synthesise
 from clew.lab.synthesis.records import violations
 from clew.lab.synthesis.requirement import Sampler
 from clew.lab.synthesis.statistics import describe_rows, stark_statistics
@@ -31,7 +31,7 @@ SPARE, SPARE_WITH_A_MODEL = 0.1, 0.2
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BenchmarkOptions:
     """Options of a benchmark."""
 
     count: int = 1000
@@ -77,7 +77,7 @@ class Writers:
 def make_benchmark(
     tools: OpenBase,
     folder: Path,
-    wanted: Wanted,
+    wanted: BenchmarkOptions,
     writers: Writers | None = None,
     *,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
@@ -106,7 +106,7 @@ def make_benchmark(
     return made
 
 
-def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, Steps, list[str]]:
+def prepare(tools: OpenBase, wanted: BenchmarkOptions, writers: Writers) -> tuple[SynthesisPlan, Steps, list[str]]:
     """Return the plan, the steps, and remarks about options that cannot be met."""
     kb = tools.local
     if wanted.count < 1:
@@ -120,13 +120,13 @@ def prepare(tools: OpenBase, wanted: Wanted, writers: Writers) -> tuple[Plan, St
     remarks = [f"no {kind} questions: this base gives none of a fit size" for kind in kinds if not templates[kind]]
     spare = SPARE if writers.writer is None else SPARE_WITH_A_MODEL
     count = wanted.count * len(kinds) // (len(kinds) + len(wanted.forms))
-    plan = Plan(count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
+    plan = SynthesisPlan(count, templates, texts, roles=wanted.askers, seed=wanted.seed, spare=spare)
     if writers.writer is None:
         return plan, model_free_steps(tools, sampler), remarks
     return plan, model_steps(tools, sampler, writers, of_products=wanted.of_products), remarks
 
 
-def estimate_benchmark(tools: OpenBase, wanted: Wanted, model: EstimatingModel) -> Estimate:
+def estimate_benchmark(tools: OpenBase, wanted: BenchmarkOptions, model: EstimatingModel) -> Estimate:
     """Estimate calls and cost with one round of free placeholder replies."""
     plan, steps, _ = prepare(tools, wanted, Writers(model, trusting=True))
     drafts = [draft for _, draft in zip(range(plan.first_round), draw_all(steps, plan, Synthesis()), strict=False)]
@@ -148,7 +148,7 @@ def _model_check(ledger: Ledger | None) -> Callable[[], None]:
 
 
 def choose_templates(
-    tools: OpenBase, wanted: Wanted, kinds: Sequence[Kind], sampler: Sampler
+    tools: OpenBase, wanted: BenchmarkOptions, kinds: Sequence[Kind], sampler: Sampler
 ) -> dict[Kind, tuple[Template, ...]]:
     """Return the templates of a file or the useful ones of the schema, by kind."""
     if wanted.templates is None:
@@ -158,7 +158,7 @@ def choose_templates(
     return {kind: tuple(template for template in found if template.kind == kind) for kind in kinds}
 
 
-def _relational(tools: OpenBase, wanted: Wanted, sampler: Sampler) -> list[Template]:
+def _relational(tools: OpenBase, wanted: BenchmarkOptions, sampler: Sampler) -> list[Template]:
     """Return the templates of relational requirements."""
     found = choose_templates(tools, wanted, ("1-hop", "2-hop", "intersection"), sampler)
     return [template for some in found.values() for template in some]
@@ -193,7 +193,7 @@ def model_steps(tools: OpenBase, sampler: Sampler, writers: Writers, *, of_produ
 def _made(
     tools: OpenBase,
     folder: Path,
-    wanted: Wanted,
+    wanted: BenchmarkOptions,
     done: Synthesis,
     steps: Steps,
     gates: dict[str, list[str]],

@@ -15,7 +15,7 @@ from itertools import combinations_with_replacement, product
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
 from clew.lab.synthesis.requirement import Sampler
-from clew.lab.synthesis.templates import KINDS, Branch, Kind, Start, Step, Template
+from clew.lab.synthesis.templates import KINDS, Kind, Start, Template, TemplateBranch, TemplateStep
 from clew.store.graph.arrays import ArrayKnowledgeBase
 
 MEASURED = 36
@@ -71,7 +71,7 @@ def measure(sampler: Sampler, template: Template, seed: int) -> Usefulness:
     return Usefulness(len(found) / DRAWS, spread, entities)
 
 
-def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, Step]]:
+def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, TemplateStep]]:
     """Return every step with its number of edges, without equivalent steps.
 
     Equivalent are a relation and its stored inverse, two names of one relation, and both directions of a symmetric one.
@@ -79,7 +79,10 @@ def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, Step]]:
     seen: set[tuple[str, str, tuple[bytes, ...]]] = set()
     found = []
     for row in sorted(kb.schema.relations, key=lambda row: (-row.count, row.name, row.head, row.tail)):
-        for step in (Step(row.head, row.name, row.tail, "out"), Step(row.tail, row.name, row.head, "in")):
+        for step in (
+            TemplateStep(row.head, row.name, row.tail, "out"),
+            TemplateStep(row.tail, row.name, row.head, "in"),
+        ):
             extension = (step.source, step.target, _extension(kb, step))
             if extension not in seen:
                 seen.add(extension)
@@ -87,7 +90,7 @@ def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, Step]]:
     return found
 
 
-def _extension(kb: ArrayKnowledgeBase, step: Step) -> tuple[bytes, ...]:
+def _extension(kb: ArrayKnowledgeBase, step: TemplateStep) -> tuple[bytes, ...]:
     """Return a signature of a step: the number of targets and the targets of some nodes."""
     sources = kb.nodes(step.source)
     stride = max(1, len(sources) // PROBES)
@@ -114,7 +117,7 @@ Weighed = Iterator[tuple[int, Template]]
 
 
 def _of_kind(
-    kind: Kind, all_steps: Sequence[tuple[int, Step]], texts: frozenset[str]
+    kind: Kind, all_steps: Sequence[tuple[int, TemplateStep]], texts: frozenset[str]
 ) -> Iterable[tuple[int, Template]]:
     if kind == "textual":
         plain = [*_of_kind("1-hop", all_steps, texts), *_of_kind("2-hop", all_steps, texts)]
@@ -133,36 +136,36 @@ def _of_kind(
     return makers[kind](all_steps)
 
 
-def _single(steps: Sequence[tuple[int, Step]]) -> Weighed:
+def _single(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
     for weight, step in steps:
         yield weight, _template("1-hop", _branch("a", step))
 
 
-def _double(steps: Sequence[tuple[int, Step]]) -> Weighed:
+def _double(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
     for (first_weight, first), (second_weight, second) in product(steps, steps):
         if first.target == second.source:
             yield min(first_weight, second_weight), _template("2-hop", _branch("a", first, second))
 
 
-def _intersections(steps: Sequence[tuple[int, Step]]) -> Weighed:
+def _intersections(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
     for (first_weight, first), (second_weight, second) in combinations_with_replacement(steps, 2):
         if first.target == second.target:
             branches = (_branch("a", first), _branch("b", second))
             yield min(first_weight, second_weight), _template("intersection", *branches)
 
 
-def _negations(steps: Sequence[tuple[int, Step]]) -> Weighed:
+def _negations(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
     for (first_weight, first), (second_weight, second) in product(steps, steps):
         if first.target == second.target:
             forbidden = replace(second, negated=True)
             weight = min(first_weight, second_weight)
             yield weight, _template("negation", _branch("a", first), _branch("b", forbidden))
             if first != second:
-                nothing = Branch(Start(second.source, "none", anything=True), (forbidden,))
+                nothing = TemplateBranch(Start(second.source, "none", anything=True), (forbidden,))
                 yield weight // 2, _template("negation", _branch("a", first), nothing)
 
 
-def _conjunctions(steps: Sequence[tuple[int, Step]]) -> Weighed:
+def _conjunctions(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
     for (weight, first), (other_weight, second) in product(steps, steps):
         if first.target != second.source:
             continue
@@ -173,11 +176,11 @@ def _conjunctions(steps: Sequence[tuple[int, Step]]) -> Weighed:
                 yield min(weight, other_weight, last_weight), _template("metapath-and", *branches)
 
 
-def _branch(label: str, *steps: Step) -> Branch:
-    return Branch(Start(steps[0].source, label), steps)
+def _branch(label: str, *steps: TemplateStep) -> TemplateBranch:
+    return TemplateBranch(Start(steps[0].source, label), steps)
 
 
-def _template(kind: Kind, *branches: Branch) -> Template:
+def _template(kind: Kind, *branches: TemplateBranch) -> Template:
     unnamed = Template("", kind, branches)
     return replace(unnamed, name=str(unnamed))
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from clew.core import trace
 from clew.core.types import NodeSet
-from clew.lab.synthesis.fusion import Draft, instruction
+from clew.lab.synthesis.fusion import QuestionDraft, instruction
 from clew.lab.synthesis.records import leaks, names_of
 from clew.lab.synthesis.textual import Property, TextualRequirement, distinctive_phrase, fields, written
 from clew.models.protocol import Completion, LanguageModel
@@ -28,11 +28,11 @@ class PhraseExtractor:
     lexical: LexicalIndex
     name: str = "distinctive phrases"
 
-    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
+    def extract(self, drafts: Sequence[QuestionDraft]) -> list[TextualRequirement | None]:
         """Return one phrase per draft with a textual requirement."""
         return [self._one(draft) if draft.with_text else None for draft in drafts]
 
-    def _one(self, draft: Draft) -> TextualRequirement | None:
+    def _one(self, draft: QuestionDraft) -> TextualRequirement | None:
         others = draft.requirement.possible - NodeSet.of([draft.gold])
         return distinctive_phrase(self.kb, self.lexical, draft.gold, others, draft.rng("textual"))
 
@@ -104,21 +104,21 @@ class ModelExtractor:
         """Description with the model's name."""
         return f"extracted by {self.model.name}"
 
-    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
+    def extract(self, drafts: Sequence[QuestionDraft]) -> list[TextualRequirement | None]:
         """Return one requirement per draft with a textual requirement, or None if no property passes."""
         return _extracted(self.model, drafts, self._ask, self._taken)
 
-    def _ask(self, draft: Draft) -> Ask[list[_Property]]:
+    def _ask(self, draft: QuestionDraft) -> Ask[list[_Property]]:
         filled = EXTRACT.fill(
             role=draft.role, instruction=instruction(draft.role), most=MOST, **_described(self.kb, draft)
         )
         return Ask(filled, _read, schema=SCHEMA, max_tokens=300, seed=draft.seed)
 
-    def _taken(self, draft: Draft, said: list[_Property]) -> TextualRequirement | None:
+    def _taken(self, draft: QuestionDraft, said: list[_Property]) -> TextualRequirement | None:
         kept = self._checked(draft, said)
         return TextualRequirement(kept[:TAKEN], "model") if kept else None
 
-    def _checked(self, draft: Draft, found: list[_Property]) -> tuple[Property, ...]:
+    def _checked(self, draft: QuestionDraft, found: list[_Property]) -> tuple[Property, ...]:
         if self.trusting:
             return tuple(Property(one.text, one.source) for one in found)
         return _checked(self.kb, draft, found)
@@ -133,15 +133,15 @@ class ProductExtractor(ModelExtractor):
         """Description with the model's name."""
         return f"hard and soft requirements extracted by {self.model.name}"
 
-    def extract(self, drafts: Sequence[Draft]) -> list[TextualRequirement | None]:
+    def extract(self, drafts: Sequence[QuestionDraft]) -> list[TextualRequirement | None]:
         """Return one requirement per draft with a textual requirement, or None if none passes."""
         return _extracted(self.model, drafts, self._ask_product, self._required)
 
-    def _ask_product(self, draft: Draft) -> Ask[_Product]:
+    def _ask_product(self, draft: QuestionDraft) -> Ask[_Product]:
         filled = EXTRACT_PRODUCT.fill(most=MAX_PER_STRENGTH, **_described(self.kb, draft))
         return Ask(filled, _read_product, schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
 
-    def _required(self, draft: Draft, said: _Product) -> TextualRequirement | None:
+    def _required(self, draft: QuestionDraft, said: _Product) -> TextualRequirement | None:
         hard = self._checked(draft, said.hard[:MAX_PER_STRENGTH])
         soft = self._checked(draft, said.soft[:MAX_PER_STRENGTH])
         kept = (*hard, *(replace(one, strength="soft") for one in soft))
@@ -156,9 +156,9 @@ Extractor = PhraseExtractor | ModelExtractor
 
 def _extracted(
     model: LanguageModel,
-    drafts: Sequence[Draft],
-    asked: Callable[[Draft], Ask[Said]],
-    required: Callable[[Draft, Said], TextualRequirement | None],
+    drafts: Sequence[QuestionDraft],
+    asked: Callable[[QuestionDraft], Ask[Said]],
+    required: Callable[[QuestionDraft, Said], TextualRequirement | None],
 ) -> list[TextualRequirement | None]:
     wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
     found: list[TextualRequirement | None] = [None] * len(drafts)
@@ -171,7 +171,7 @@ def _extracted(
     return found
 
 
-def _described(kb: KnowledgeBase, draft: Draft) -> dict[str, str]:
+def _described(kb: KnowledgeBase, draft: QuestionDraft) -> dict[str, str]:
     """Return the prompt fields of the gold node."""
     said = fields(kb, draft.gold)
     return {
@@ -182,7 +182,7 @@ def _described(kb: KnowledgeBase, draft: Draft) -> dict[str, str]:
     }
 
 
-def _checked(kb: KnowledgeBase, draft: Draft, found: Sequence[_Property]) -> tuple[Property, ...]:
+def _checked(kb: KnowledgeBase, draft: QuestionDraft, found: Sequence[_Property]) -> tuple[Property, ...]:
     """Return the properties that share words with the text and do not contain the node's name."""
     sources = [name for name, _ in fields(kb, draft.gold)]
     own = frozenset(terms(written(kb, draft.gold)))

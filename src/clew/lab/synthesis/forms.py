@@ -37,7 +37,7 @@ from clew.core.query import (
 )
 from clew.core.types import NodeRef
 from clew.lab.synthesis.records import gold_rows, leaks, names_of
-from clew.lab.synthesis.requirement import TARGET, Requirement, Sampler
+from clew.lab.synthesis.requirement import TARGET, GraphRequirement, Sampler
 from clew.lab.synthesis.templates import Template
 
 OPENINGS = ("Show {}.", "List {}.", "Find {}.", "Please give me {}.", "I would like to see {}.")
@@ -58,7 +58,7 @@ class _Maker:
     templates: Sequence[Template]
     rng: random.Random
 
-    def draw(self, target: str | None = None) -> Requirement | None:
+    def draw(self, target: str | None = None) -> GraphRequirement | None:
         fitting = [one for one in self.templates if target in (None, one.target)]
         return self.sampler.draw(self.rng.choice(fitting), self.rng, with_text=True) if fitting else None
 
@@ -84,36 +84,36 @@ class _Maker:
 
     # Forms
 
-    def number(self, drawn: Requirement) -> AnyQuery | None:
+    def number(self, drawn: GraphRequirement) -> AnyQuery | None:
         return _value(drawn.query, Aggregate("count", Var(TARGET), distinct=True))
 
-    def aggregate(self, drawn: Requirement) -> AnyQuery | None:
+    def aggregate(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC)
         names: tuple[AggregateName, ...] = ("avg", "sum", "min", "max")
         return None if key is None else _value(drawn.query, Aggregate(self.rng.choice(names), key))
 
-    def different(self, drawn: Requirement) -> AnyQuery | None:
+    def different(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "integer")
         return None if key is None else _value(drawn.query, Aggregate("count", key, distinct=True))
 
-    def common(self, drawn: Requirement) -> AnyQuery | None:
+    def common(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "integer", "boolean")
         if key is None:
             return None
         most = Order(Aggregate("count", Var(TARGET), distinct=True), descending=True)
         return replace(_value(drawn.query, key), group=(key,), order=(most,), first=1, ties=True)
 
-    def order(self, drawn: Requirement) -> AnyQuery | None:
+    def order(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC, "date")
         return None if key is None else replace(drawn.query, order=(Order(key, self.rng.random() < 0.5),))
 
-    def first(self, drawn: Requirement) -> AnyQuery | None:
+    def first(self, drawn: GraphRequirement) -> AnyQuery | None:
         ordered = self.order(drawn)
         if not isinstance(ordered, Query):
             return None
         return replace(ordered, first=self.rng.randint(1, min(5, len(drawn.possible))), ties=True)
 
-    def condition(self, drawn: Requirement) -> AnyQuery | None:
+    def condition(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC, "text", "boolean")
         if key is None:
             return None
@@ -125,7 +125,7 @@ class _Maker:
         test = Compare(key, self.rng.choice((">=", "<=")) if is_number else "=", Value(value))
         return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
 
-    def compared(self, drawn: Requirement) -> AnyQuery | None:
+    def compared(self, drawn: GraphRequirement) -> AnyQuery | None:
         kind = drawn.template.target
         key = self.attribute(kind, *NUMERIC)
         if key is None:
@@ -134,31 +134,31 @@ class _Maker:
         test = Compare(key, self.rng.choice((">", "<")), Subquery(every))
         return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
 
-    def columns(self, drawn: Requirement) -> AnyQuery | None:
+    def columns(self, drawn: GraphRequirement) -> AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "date", *NUMERIC)
         return None if key is None else replace(drawn.query, columns=(Column(Var(TARGET)), Column(key)))
 
-    def combined(self, drawn: Requirement) -> AnyQuery | None:
+    def combined(self, drawn: GraphRequirement) -> AnyQuery | None:
         other = self.draw(drawn.template.target)
         operations: tuple[SetOperation, ...] = ("union", "intersect", "except")
         if other is None or other.identity == drawn.identity:
             return None
         return Combined(self.rng.choice(operations), drawn.query, other.query)
 
-    def each(self, drawn: Requirement) -> AnyQuery | None:
+    def each(self, drawn: GraphRequirement) -> AnyQuery | None:
         number = self.neighbors(drawn)
         if number is None:
             return None
         return replace(drawn.query, columns=(Column(Var(TARGET)), Column(number, "number")))
 
-    def having(self, drawn: Requirement) -> AnyQuery | None:
+    def having(self, drawn: GraphRequirement) -> AnyQuery | None:
         number = self.neighbors(drawn)
         if number is None:
             return None
         test = Compare(number, ">=", Value(self.rng.randint(2, 4)))
         return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
 
-    def neighbors(self, drawn: Requirement) -> Aggregate | None:
+    def neighbors(self, drawn: GraphRequirement) -> Aggregate | None:
         """Return the number of nodes that one relation joins to the answer."""
         kind = drawn.template.target
         rows = [row for row in self.sampler.kb.schema.relations if kind in (row.head, row.tail)]
@@ -171,7 +171,7 @@ class _Maker:
         return Aggregate("count", Var("other"), distinct=True, over=over)
 
 
-FORMS: dict[str, Callable[[_Maker, Requirement], AnyQuery | None]] = {
+FORMS: dict[str, Callable[[_Maker, GraphRequirement], AnyQuery | None]] = {
     "number": _Maker.number,
     "aggregate": _Maker.aggregate,
     "different": _Maker.different,

@@ -15,7 +15,7 @@ from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.schema import Schema
 from clew.lab.synthesis.grammar import relational_question
-from clew.lab.synthesis.requirement import Requirement
+from clew.lab.synthesis.requirement import GraphRequirement
 from clew.lab.synthesis.textual import TextualRequirement
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Outcome, Prompt, ask, read_json
@@ -47,11 +47,11 @@ def seeded(seed: int, slot: int, step: str) -> random.Random:
 
 
 @dataclass(frozen=True)
-class Draft:
+class QuestionDraft:
     """A question in progress: graph requirement, gold node and role."""
 
     slot: int
-    requirement: Requirement
+    requirement: GraphRequirement
     gold: int
     role: str
     with_text: bool
@@ -63,7 +63,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class WordedQuestion:
     """A question, how it was worded, and its relational requirement in plain words."""
 
     question: str
@@ -86,22 +86,22 @@ class GrammarFuser:
     chooses: bool = False
     """Whether the fuser selects the properties, so that only these are judged."""
 
-    def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
+    def fuse(self, drafts: Sequence[QuestionDraft], texts: Sequence[TextualRequirement | None]) -> list[WordedQuestion]:
         """Return one wording per draft, in the same order."""
         return [self._one(draft, text) for draft, text in zip(drafts, texts, strict=True)]
 
-    def _one(self, draft: Draft, text: TextualRequirement | None) -> Wording:
+    def _one(self, draft: QuestionDraft, text: TextualRequirement | None) -> WordedQuestion:
         template = draft.requirement.template
         names = {label: ref.name for label, ref in draft.requirement.entities.items()}
         relational = relational_question(template, names, self.schema, draft.rng("fusion"))
         if text is None:
-            return Wording(_as_role(relational, draft), "grammar", relational)
+            return WordedQuestion(_as_role(relational, draft), "grammar", relational)
         phrases = [one.text for one in text.properties]
         question = relational_question(template, names, self.schema, draft.rng("fusion"), phrases)
-        return Wording(_as_role(question, draft), "grammar", relational)
+        return WordedQuestion(_as_role(question, draft), "grammar", relational)
 
 
-def _as_role(question: str, draft: Draft) -> str:
+def _as_role(question: str, draft: QuestionDraft) -> str:
     """Prefix some questions with the asker's role."""
     if draft.role == DEFAULT_ROLE or draft.rng("role").random() > 0.3:
         return question
@@ -156,7 +156,7 @@ class ModelFuser:
         """Description with the models' names."""
         return f"drafted by {self.writer.name}, rewritten by {self.rewriter.name}"
 
-    def fuse(self, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Wording]:
+    def fuse(self, drafts: Sequence[QuestionDraft], texts: Sequence[TextualRequirement | None]) -> list[WordedQuestion]:
         """Return one wording per draft, in the same order."""
         plain = GrammarFuser(self.schema).fuse([replace(draft, role="user") for draft in drafts], texts)
         tasks = [_Task(*row) for row in zip(drafts, texts, plain, strict=True)]
@@ -177,11 +177,11 @@ class ModelFuser:
         fit = [row for row in wordings if self.trusting or self._problem(tasks[row[0]], row[2]) is None]
         asks = [self._survives(tasks[place], text) for place, _, text in fit]
         said = ask(self.rewriter, asks, role="check")
-        chosen: dict[int, Wording] = {}
+        chosen: dict[int, WordedQuestion] = {}
         for (place, how, text), outcome in zip(fit, said, strict=True):
             if (outcome.value or 0.0) >= 0.5 and place not in chosen:
                 used = tasks[place].used
-                chosen[place] = Wording(text, how, plain[place].relational, first[place].value, used=used)
+                chosen[place] = WordedQuestion(text, how, plain[place].relational, first[place].value, used=used)
         return [chosen.get(place) or self._fallen_back(tasks[place], first[place]) for place in range(len(tasks))]
 
     def _rewritten(self, tasks: Sequence[_Task], first: Sequence[Outcome[str]]) -> list[Outcome[str]]:
@@ -192,7 +192,7 @@ class ModelFuser:
             found[place] = outcome
         return found
 
-    def _fallen_back(self, task: _Task, first: Outcome[str]) -> Wording:
+    def _fallen_back(self, task: _Task, first: Outcome[str]) -> WordedQuestion:
         text = first.value
         problem = first.problem or (self._problem(task, text) if text else None) or "a requirement was lost"
         trace.fallback("fuse", problem, "the wording of the grammar")
@@ -269,9 +269,9 @@ class _Drafted:
 
 @dataclass(frozen=True)
 class _Task:
-    draft: Draft
+    draft: QuestionDraft
     text: TextualRequirement | None
-    plain: Wording
+    plain: WordedQuestion
     used: tuple[int, ...] | None = None
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.core.schema import Relation, Schema
-from clew.lab.synthesis.templates import Branch, Step, Template, holes
+from clew.lab.synthesis.templates import Template, TemplateBranch, TemplateStep, holes
 
 PREPOSITIONS = frozenset(
     ("about", "as", "at", "by", "for", "from", "in", "into", "of", "on", "onto", "over", "to", "under", "upon", "with")
@@ -65,7 +65,7 @@ def _described(phrase: str) -> Clause:
     )
 
 
-def branch_clause(branch: Branch, names: Mapping[str, str], schema: Schema, rng: random.Random) -> Clause:
+def branch_clause(branch: TemplateBranch, names: Mapping[str, str], schema: Schema, rng: random.Random) -> Clause:
     """Describe the end of a path."""
     start = branch.start
     other = f"any {schema.node_type(start.type).label}" if start.anything else names[start.label]
@@ -77,7 +77,7 @@ def branch_clause(branch: Branch, names: Mapping[str, str], schema: Schema, rng:
     return step_clause(branch.steps[-1], other, schema)
 
 
-def step_clause(step: Step, other: str, schema: Schema) -> Clause:
+def step_clause(step: TemplateStep, other: str, schema: Schema) -> Clause:
     """Describe the far end of an edge. `other` is the text for the near end."""
     row = relation_row(step, schema)
     noun = schema.node_type(step.source).label
@@ -94,7 +94,7 @@ def _unless_repeated(label: str, noun: str, other: str) -> str:
     return label[: -len(noun) - 1] if repeated else label
 
 
-def relation_row(step: Step, schema: Schema) -> Relation:
+def relation_row(step: TemplateStep, schema: Schema) -> Relation:
     """Return the schema row of a step."""
     ends = (step.source, step.target) if step.direction == "out" else (step.target, step.source)
     rows = schema.relation_rows(step.relation)

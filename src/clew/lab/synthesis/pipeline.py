@@ -21,7 +21,7 @@ from clew.core import trace
 from clew.core.errors import InputError, PendingError
 from clew.core.version import __version__
 from clew.lab.synthesis.extraction import Extractor
-from clew.lab.synthesis.fusion import DEFAULT_ROLE, Draft, Fuser, Wording, seeded
+from clew.lab.synthesis.fusion import DEFAULT_ROLE, Fuser, QuestionDraft, WordedQuestion, seeded
 from clew.lab.synthesis.judging import Judge, Verdict, unanimous
 from clew.lab.synthesis.output import ProgressLog, content_key
 from clew.lab.synthesis.records import leaks, names_of, rejection, row_of
@@ -39,7 +39,7 @@ Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class SynthesisPlan:
     """Number of questions, templates and roles."""
 
     count: int
@@ -91,7 +91,7 @@ class Steps:
 
 def synthesise(
     steps: Steps,
-    plan: Plan,
+    plan: SynthesisPlan,
     log: ProgressLog,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
     check: Callable[[], None] = lambda: None,
@@ -119,7 +119,7 @@ def _moved(progress: Callable[[int, int], None], before: int, total: int, done: 
     progress(min(before + done, total), total)
 
 
-def draw_all(steps: Steps, plan: Plan, made: Synthesis) -> Iterator[Draft]:
+def draw_all(steps: Steps, plan: SynthesisPlan, made: Synthesis) -> Iterator[QuestionDraft]:
     """Run step 1 for each question, cycling through the kinds and the templates of each kind."""
     kinds = [kind for kind, templates in plan.templates.items() if templates]
     seen: set[str] = set()
@@ -139,7 +139,7 @@ def draw_all(steps: Steps, plan: Plan, made: Synthesis) -> Iterator[Draft]:
         yield draft
 
 
-def _draw(steps: Steps, plan: Plan, kinds: Sequence[Kind], slot: int, seen: set[str]) -> Draft | None:
+def _draw(steps: Steps, plan: SynthesisPlan, kinds: Sequence[Kind], slot: int, seen: set[str]) -> QuestionDraft | None:
     templates = plan.templates[kinds[slot % len(kinds)]]
     first = slot // len(kinds) % len(templates)
     rng = seeded(plan.seed, slot, "sampling")
@@ -152,13 +152,13 @@ def _draw(steps: Steps, plan: Plan, kinds: Sequence[Kind], slot: int, seen: set[
             continue
         golds = [node for node in requirement.possible if not with_text or fields(steps.kb, node)]
         if golds:
-            return Draft(slot, requirement, golds[rng.randrange(len(golds))], role, with_text, plan.seed)
+            return QuestionDraft(slot, requirement, golds[rng.randrange(len(golds))], role, with_text, plan.seed)
     return None
 
 
 def finish_all(
     steps: Steps,
-    drafts: Sequence[Draft],
+    drafts: Sequence[QuestionDraft],
     log: ProgressLog,
     finished: Callable[[int], None],
     check: Callable[[], None],
@@ -183,7 +183,7 @@ def finish_all(
     return [log.known[key] for key in keys]
 
 
-def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
+def finish(steps: Steps, drafts: Sequence[QuestionDraft]) -> list[Result]:
     """Run steps 2 to 4 for a few questions."""
     with trace.span("textual", asked=len(drafts)):
         texts = steps.extractor.extract(drafts)  # 2
@@ -191,7 +191,7 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
         return _finish_chosen(steps, drafts, texts)
     waiting: list[PendingError] = []
     verdicts: Sequence[Verdict | None] = ()
-    wordings: Sequence[Wording] = ()
+    wordings: Sequence[WordedQuestion] = ()
 
     with trace.span("filter", asked=len(drafts)):
         try:  # step 4 before 3: they are independent, and one batch should have the requests of both
@@ -211,7 +211,9 @@ def finish(steps: Steps, drafts: Sequence[Draft]) -> list[Result]:
     ]
 
 
-def _finish_chosen(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Result]:
+def _finish_chosen(
+    steps: Steps, drafts: Sequence[QuestionDraft], texts: Sequence[TextualRequirement | None]
+) -> list[Result]:
     """Run steps 3 and 4 if the question selects its properties. Judge only these."""
     with trace.span("fuse", asked=len(drafts)):
         wordings = steps.fuser.fuse(drafts, texts)  # 3
@@ -224,7 +226,9 @@ def _finish_chosen(steps: Steps, drafts: Sequence[Draft], texts: Sequence[Textua
     return [_result(steps, *row) for row in zip(drafts, asked, verdicts, wordings, strict=True)]
 
 
-def _judged(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequirement | None]) -> list[Verdict | None]:
+def _judged(
+    steps: Steps, drafts: Sequence[QuestionDraft], texts: Sequence[TextualRequirement | None]
+) -> list[Verdict | None]:
     def judged(place: int) -> Verdict | None:
         text = texts[place]
         return None if text is None else unanimous(steps.judges, text, drafts[place].requirement.possible)
@@ -233,7 +237,11 @@ def _judged(steps: Steps, drafts: Sequence[Draft], texts: Sequence[TextualRequir
 
 
 def _result(
-    steps: Steps, draft: Draft, text: TextualRequirement | None, verdict: Verdict | None, wording: Wording
+    steps: Steps,
+    draft: QuestionDraft,
+    text: TextualRequirement | None,
+    verdict: Verdict | None,
+    wording: WordedQuestion,
 ) -> Result:
     possible = draft.requirement.possible
     if draft.with_text and text is None:
@@ -250,7 +258,7 @@ def _result(
     return {"row": row_of(steps.kb, draft, text, verdict, wording, answers), "gold_passed": passed}
 
 
-def _accept(result: Result, plan: Plan, made: Synthesis, questions: set[str]) -> None:
+def _accept(result: Result, plan: SynthesisPlan, made: Synthesis, questions: set[str]) -> None:
     if result["gold_passed"] is not None:
         made.gold_checked += 1
         made.gold_passed += bool(result["gold_passed"])
@@ -268,7 +276,7 @@ def _accept(result: Result, plan: Plan, made: Synthesis, questions: set[str]) ->
         made.rows.append(dict(row))
 
 
-def _key(steps: Steps, draft: Draft) -> str:
+def _key(steps: Steps, draft: QuestionDraft) -> str:
     requirement = draft.requirement
     return content_key(
         __version__,

@@ -10,7 +10,7 @@ from clew.answering.queries.parsing import parse
 from clew.core.errors import SourceError
 from clew.core.query import AnyQuery
 from clew.core.types import NodeRef, NodeSet
-from clew.lab.synthesis.fusion import Draft, Wording
+from clew.lab.synthesis.fusion import QuestionDraft, WordedQuestion
 from clew.lab.synthesis.judging import Verdict
 from clew.lab.synthesis.requirement import gold_paths
 from clew.lab.synthesis.textual import TextualRequirement
@@ -25,10 +25,10 @@ def rejection(reason: str, gold_passed: bool | None = None) -> dict[str, Any]:
 
 def row_of(
     kb: KnowledgeBase,
-    draft: Draft,
+    draft: QuestionDraft,
     text: TextualRequirement | None,
     verdict: Verdict | None,
-    wording: Wording,
+    wording: WordedQuestion,
     answers: NodeSet,
 ) -> dict[str, Any]:
     """Return a question and its answers in the format of `clew eval`, with everything they were made from."""

@@ -19,7 +19,7 @@ from clew.answering.queries.witnesses import witnesses
 from clew.core.errors import NotFoundError
 from clew.core.query import Edge, Exists, Formula, Nodes, Not, Pattern, Query, Variable, find
 from clew.core.types import EMPTY, NodeRef, NodeSet, Path
-from clew.lab.synthesis.templates import Branch, Step, Template
+from clew.lab.synthesis.templates import Template, TemplateBranch, TemplateStep
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.protocol import KnowledgeBase
 
@@ -27,7 +27,7 @@ TARGET = "answer"
 
 
 @dataclass(frozen=True)
-class Requirement:
+class GraphRequirement:
     """A graph requirement: a template, the entity for each label, and every node that satisfies it."""
 
     template: Template
@@ -67,7 +67,7 @@ def gold_query(template: Template, entities: Mapping[str, NodeRef]) -> Query:
     return find(TARGET, template.target, Pattern(tuple(variables), tuple(edges), tuple(where)))
 
 
-def _branch(branch: Branch, number: int, entities: Mapping[str, NodeRef]) -> tuple[list[Variable], list[Edge]]:
+def _branch(branch: TemplateBranch, number: int, entities: Mapping[str, NodeRef]) -> tuple[list[Variable], list[Edge]]:
     start, variables, edges = branch.start, list[Variable](), list[Edge]()
     near: str | Nodes = f"any{number}" if start.anything else Nodes((entities[start.label].key,))
     if isinstance(near, str):
@@ -81,7 +81,7 @@ def _branch(branch: Branch, number: int, entities: Mapping[str, NodeRef]) -> tup
     return variables, edges
 
 
-def gold_paths(kb: KnowledgeBase, requirement: Requirement, answers: NodeSet) -> dict[int, tuple[Path, ...]]:
+def gold_paths(kb: KnowledgeBase, requirement: GraphRequirement, answers: NodeSet) -> dict[int, tuple[Path, ...]]:
     """Return one path per answer, from the answer to the entities of the question."""
     return {ref.id: witnesses(kb, requirement.query, [ref], limit=1) for ref in kb.refs(answers.array)}
 
@@ -104,11 +104,11 @@ class Sampler:
     most_uses: int = 3
     """Maximum number of questions per entity."""
     uses: Counter[int] = field(default_factory=Counter)
-    _starts: dict[Step, NodeSet] = field(default_factory=dict)
+    _starts: dict[TemplateStep, NodeSet] = field(default_factory=dict)
 
     def draw(
         self, template: Template, rng: random.Random, *, with_text: bool = False, tries: int = TRIES
-    ) -> Requirement | None:
+    ) -> GraphRequirement | None:
         """Draw a requirement with at least one possible answer, or return None after `tries` attempts."""
         most = self.most_with_text if with_text else self.most_candidates
         for _ in range(tries):
@@ -117,11 +117,11 @@ class Sampler:
                 return requirement
         return None
 
-    def note(self, requirement: Requirement) -> None:
+    def note(self, requirement: GraphRequirement) -> None:
         """Count the entities of a requirement as used."""
         self.uses.update({ref.id for ref in requirement.entities.values()})
 
-    def starts(self, branch: Branch) -> NodeSet:
+    def starts(self, branch: TemplateBranch) -> NodeSet:
         """Return the nodes that can start a path: they have its first edge and a unique name."""
         step = branch.steps[0]
         if step not in self._starts:
@@ -143,7 +143,7 @@ class Sampler:
         fit = np.asarray(worded & plain & (length >= 2) & (length <= LONGEST_NAME) & (counts[inverse] == 1))
         return fit.astype(np.bool_)
 
-    def follow(self, nodes: NodeSet, steps: Sequence[Step]) -> NodeSet:
+    def follow(self, nodes: NodeSet, steps: Sequence[TemplateStep]) -> NodeSet:
         """Return the nodes at the end of a path, or nothing if it has too many nodes."""
         for step in steps:
             nodes = self.kb.neighbors(nodes, step.relation, step.direction) & self.kb.nodes(step.target)
@@ -151,7 +151,7 @@ class Sampler:
                 return EMPTY
         return nodes
 
-    def _try(self, template: Template, rng: random.Random) -> Requirement | None:
+    def _try(self, template: Template, rng: random.Random) -> GraphRequirement | None:
         entities: dict[str, NodeRef] = {}
         reached: NodeSet | None = None
         widths: list[int] = []
@@ -179,7 +179,7 @@ class Sampler:
         candidates = found_nodes(self.kb, gold_query(template, entities))
         if not self._tells(template, candidates, reached):
             return None
-        return Requirement(template, entities, candidates)
+        return GraphRequirement(template, entities, candidates)
 
     def _tells(self, template: Template, candidates: NodeSet, reached: NodeSet | None) -> bool:
         """Return whether candidates remain and any forbidden edge removed some."""
@@ -187,7 +187,7 @@ class Sampler:
             return False
         return len(candidates) < len(reached) or not any(branch.negated for branch in template.branches)
 
-    def _choose(self, branch: Branch, reached: NodeSet | None, rng: random.Random) -> int | None:
+    def _choose(self, branch: TemplateBranch, reached: NodeSet | None, rng: random.Random) -> int | None:
         """Choose an entity: any for the first branch, then one that leads to the nodes reached so far."""
         if branch.start.name is not None:
             return self._fixed(branch)
@@ -207,7 +207,7 @@ class Sampler:
             node = int(near.array[rng.randrange(len(near))])
         return node if self.speakable[node] and self.uses[node] < self.most_uses else None
 
-    def _fixed(self, branch: Branch) -> int:
+    def _fixed(self, branch: TemplateBranch) -> int:
         start = branch.start
         named = pc.equal(self.kb.columns().column("name"), start.name).to_numpy(zero_copy_only=False)
         found = NodeSet(np.flatnonzero(named).astype(np.int32)) & self.kb.nodes(start.type)

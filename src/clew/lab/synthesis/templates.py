@@ -39,7 +39,7 @@ SHIPPED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TemplateStep:
     """One edge of a path, in the direction of the answer."""
 
     source: str
@@ -61,11 +61,11 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class TemplateBranch:
     """A path from its start to the answer."""
 
     start: Start
-    steps: tuple[Step, ...]
+    steps: tuple[TemplateStep, ...]
 
     @property
     def negated(self) -> bool:
@@ -79,7 +79,7 @@ class Template:
 
     name: str
     kind: Kind
-    branches: tuple[Branch, ...]
+    branches: tuple[TemplateBranch, ...]
     words: tuple[str, ...] = ()
 
     @property
@@ -153,7 +153,7 @@ def holes(start: Start) -> tuple[str, ...]:
     return () if start.anything else tuple(dict.fromkeys((start.label, start.type)))
 
 
-def kind_of(branches: tuple[Branch, ...]) -> Kind:
+def kind_of(branches: tuple[TemplateBranch, ...]) -> Kind:
     """Classify a template by its shape."""
     if any(branch.negated for branch in branches):
         return "negation"
@@ -167,7 +167,7 @@ _EDGE = re.compile(r"\s*(<?)-\[\s*(!?)\s*(.+?)\s*\]-(>?)\s*")
 _START = re.compile(r'(\?)?([^#="]+?)(?:#([\w.-]+))?(?:="([^"]+)")?')
 
 
-def parse_path(text: str, number: int, where: str) -> Branch:
+def parse_path(text: str, number: int, where: str) -> TemplateBranch:
     """Parse a path such as `anatomy -[expression present]- gene/protein -[target]-> drug`."""
     parts = _EDGE.split(text.strip())
     start = _START.fullmatch(parts[0].strip())
@@ -182,12 +182,12 @@ def parse_path(text: str, number: int, where: str) -> Branch:
         if left and right:
             raise InputError(f"{where}: {text!r}: two directions on one edge: remove one, or both to use the schema's")
         direction: Direction = "in" if left else "out" if right else "any"
-        steps.append(Step(source, relation, target.strip(), direction, bool(negated)))
+        steps.append(TemplateStep(source, relation, target.strip(), direction, bool(negated)))
         source = target.strip()
     if any(step.negated for step in steps[:-1]):
         raise InputError(f"{where}: {text!r}: only the last edge of a path can be forbidden")
     own = label or (kind.strip() if number == 1 else f"{kind.strip()}{number}")
-    return Branch(Start(kind.strip(), own, bool(anything), name), tuple(steps))
+    return TemplateBranch(Start(kind.strip(), own, bool(anything), name), tuple(steps))
 
 
 def fitted(template: Template, schema: Schema) -> Template:
@@ -203,7 +203,7 @@ def fitted(template: Template, schema: Schema) -> Template:
     return replace(template, branches=branches)
 
 
-def _directed(step: Step, schema: Schema, template: str) -> Step:
+def _directed(step: TemplateStep, schema: Schema, template: str) -> TemplateStep:
     rows = schema.relation_rows(step.relation)
     along = any((row.head, row.tail) == (step.source, step.target) for row in rows)
     against = any((row.tail, row.head) == (step.source, step.target) for row in rows)
@@ -221,7 +221,7 @@ def _directed(step: Step, schema: Schema, template: str) -> Step:
     return replace(step, direction=step.direction if step.direction != "any" else "out" if along else "in")
 
 
-def _shown(branch: Branch) -> str:
+def _shown(branch: TemplateBranch) -> str:
     start = branch.start
     first = f"?{start.type}" if start.anything else f'{start.type}="{start.name}"' if start.name else start.type
     if not start.anything and start.label != start.type:

@@ -11,7 +11,15 @@ from typing import Any, Generic, TypeVar
 
 from clew.core.errors import InputError
 from clew.lab.training.folds import names_of_fold, parse_fold
-from clew.lab.training.language import LORA, Descent, Lesson, Tuning, open_language_model, tokenised, write_merged
+from clew.lab.training.language import (
+    LORA,
+    ChatExample,
+    LanguageDescent,
+    LanguageSettings,
+    open_language_model,
+    tokenised,
+    write_merged,
+)
 from clew.models.local import HuggingFaceModel
 from clew.models.model_card import CARD, seal_language_model
 from clew.models.protocol import LanguageModel
@@ -35,7 +43,7 @@ class Course:
     """Fold of the examples held out for evaluation."""
     licence: str = ""
     """Licence of the data, for the card."""
-    tuning: Tuning = field(default_factory=Tuning)
+    tuning: LanguageSettings = field(default_factory=LanguageSettings)
     say: Callable[[str], None] = print
 
     def parted(self, examples: Mapping[str, T]) -> tuple[list[T], list[T]]:
@@ -46,7 +54,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Part(Generic[T]):
+class TunedTask(Generic[T]):
     """A task and its evaluation."""
 
     name: str
@@ -64,7 +72,9 @@ def sample(examples: Sequence[T], seed: int) -> list[T]:
     return random.Random(seed).sample(list(examples), min(MEASURED, len(examples)))
 
 
-def fine_tune(part: Part[T], lessons: Sequence[Lesson], data: Sequence[str], course: Course) -> dict[str, float]:
+def fine_tune(
+    part: TunedTask[T], lessons: Sequence[ChatExample], data: Sequence[str], course: Course
+) -> dict[str, float]:
     """Train, write and measure. Return the figures before and after, by set. `data` is named on the card."""
     out, tuning = course.out, course.tuning
     (out / CARD).unlink(missing_ok=True)
@@ -73,7 +83,7 @@ def fine_tune(part: Part[T], lessons: Sequence[Lesson], data: Sequence[str], cou
     if not taken:
         raise InputError(f"none of {len(lessons)} lessons has at most {tuning.longest} tokens: add shorter ones")
     course.say(f"{len(taken)} of {len(lessons)} lessons, on {local.device}")
-    lora, losses = Descent(local, taken, tuning, out / STEPS, course.say).run()
+    lora, losses = LanguageDescent(local, taken, tuning, out / STEPS, course.say).run()
     lora.save(out / LORA)
     lora.merge()
     write_merged(local, out)

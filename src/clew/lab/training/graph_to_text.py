@@ -26,8 +26,8 @@ from clew.answering.methods.subgraph_reranking.graph_to_text import (
 from clew.core.errors import InputError
 from clew.core.schema import words_of
 from clew.lab.datasets.files import find_file, read_records
-from clew.lab.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, Part, fine_tune
-from clew.lab.training.language import Lesson
+from clew.lab.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, TunedTask, fine_tune
+from clew.lab.training.language import ChatExample
 from clew.models.protocol import LanguageModel
 from clew.models.structured import ask
 
@@ -46,19 +46,19 @@ class _Record(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WrittenFacts:
     """Facts and human-written texts about them."""
 
     facts: tuple[tuple[str, str, str], ...]
     texts: tuple[str, ...]
 
 
-def read_told(file: Path) -> list[Told]:
+def read_told(file: Path) -> list[WrittenFacts]:
     """Read JSON lines {"triples": [[subject, relation, object], …], "text": "…"}, or with several "texts" (WebNLG)."""
     told = []
     for record in read_records(find_file(file), _Record):
         facts = [(_name(head), words_of(relation), _name(tail)) for head, relation, tail in record.triples]
-        told.append(Told(tuple(facts[:MOST_FACTS]), tuple(" ".join(text.split()) for text in record.texts)))
+        told.append(WrittenFacts(tuple(facts[:MOST_FACTS]), tuple(" ".join(text.split()) for text in record.texts)))
     return told
 
 
@@ -67,7 +67,7 @@ def _name(identifier: str) -> str:
     return " ".join(identifier.strip().strip('"').replace("_", " ").split())
 
 
-def lessons_from(told: Sequence[Told], seed: int = 0) -> list[Lesson]:
+def lessons_from(told: Sequence[WrittenFacts], seed: int = 0) -> list[ChatExample]:
     """Build one example per text that keeps every name, and some examples that join several texts."""
     faithful = [
         (one.facts, text) for one in told for text in one.texts if names_kept(one.facts, text) == names_in(one.facts)
@@ -80,14 +80,14 @@ def lessons_from(told: Sequence[Told], seed: int = 0) -> list[Lesson]:
     while drawn:  # subgraphs of questions are larger than those in the data
         together, drawn = drawn[: (count := rng.randint(*TOGETHER))], drawn[count:]
         pairs.append((tuple(fact for facts, _ in together for fact in facts), " ".join(text for _, text in together)))
-    return [Lesson(_messages(facts), text) for facts, text in pairs if len(facts) <= MOST_FACTS]
+    return [ChatExample(_messages(facts), text) for facts, text in pairs if len(facts) <= MOST_FACTS]
 
 
 def _messages(facts: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], ...]:
     return tuple({"role": part.role, "content": part.content} for part in telling(facts).messages)
 
 
-def measure(told: Sequence[Told], model: LanguageModel) -> dict[str, float]:
+def measure(told: Sequence[WrittenFacts], model: LanguageModel) -> dict[str, float]:
     """Measure a model's texts: names kept, texts with invented names, usable texts, and BLEU."""
     outcomes = ask(model, [telling(one.facts) for one in told], role="write")
     kept = names = inventing = used = 0
@@ -150,5 +150,5 @@ def train_graph_to_text(sources: Sequence[Path], course: Course, measured_on: Se
     told = {f"{file} {number}": one for file in sources for number, one in enumerate(read_told(file))}
     learned, apart = course.parted(told)
     sets = {TRAINED_ON: learned, LEFT_OUT: apart} | {file.name: read_told(file) for file in measured_on}
-    part = Part("graph_to_text", sets, measure, decisive="used")
+    part = TunedTask("graph_to_text", sets, measure, decisive="used")
     return fine_tune(part, lessons_from(learned, course.tuning.seed), list(map(str, sources)), course)

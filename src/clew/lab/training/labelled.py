@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.answering.methods.subgraph_reranking.features import Pool
+    from clew.answering.methods.subgraph_reranking.features import CandidatePool
 
 FloatArray = NDArray[np.float64]
 Key = TypeVar("Key", bound=Hashable)
@@ -26,7 +26,7 @@ class LabelledPool:
     """The candidates of one question, and which are right."""
 
     id: str
-    pool: Pool
+    pool: CandidatePool
     right: NDArray[np.bool_]
     type: str | None = None
     groups: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class LabelledPool:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class FeatureTable:
     """The stacked feature rows of many questions."""
 
     rows: FloatArray
@@ -43,7 +43,7 @@ class Table:
     """Start row of each question, followed by the number of rows."""
 
     @classmethod
-    def of(cls, matrices: Sequence[FloatArray], pools: Sequence[LabelledPool]) -> Table:
+    def of(cls, matrices: Sequence[FloatArray], pools: Sequence[LabelledPool]) -> FeatureTable:
         """Stack the matrices of these pools."""
         if not pools or not any(pool.right.any() for pool in pools):
             raise InputError("no question has a right answer among its candidates: choose another source of candidates")
@@ -93,14 +93,14 @@ class Importance:
     deviation: float
 
 
-def hit_at_1(table: Table, scores: FloatArray) -> float:
+def hit_at_1(table: FeatureTable, scores: FloatArray) -> float:
     """Compute the share of questions whose best candidate is right. Ties go to the earlier candidate."""
     pairs = zip(table.questions(scores), table.questions(table.right.astype(np.float64)), strict=True)
     return float(np.mean([bool(len(own)) and right[int(np.argmax(own))] > 0 for own, right in pairs]))
 
 
 def permutation_importance(
-    table: Table,
+    table: FeatureTable,
     columns: Sequence[str],
     predict: Callable[[FloatArray], FloatArray],
     repeats: int = REPEATS,

@@ -36,7 +36,7 @@ RISE, LEAST_RATE = 0.05, 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class ChatExample:
     """A prompt as chat messages, and the expected reply."""
 
     messages: tuple[dict[str, str], ...]
@@ -44,7 +44,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Tuning:
+class LanguageSettings:
     """Settings for fine-tuning."""
 
     epochs: int = 2
@@ -81,7 +81,7 @@ def open_language_model(spec: str) -> LocalModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenisedExample:
     """An example as tokens. The reply ends with the end-of-sequence token."""
 
     prompt: list[int]
@@ -91,14 +91,14 @@ class Tokens:
         return len(self.prompt) + len(self.reply)
 
 
-def tokenised(local: LocalModel, lessons: Sequence[Lesson], longest: int) -> list[Tokens]:
+def tokenised(local: LocalModel, lessons: Sequence[ChatExample], longest: int) -> list[TokenisedExample]:
     """Tokenise all examples. Omit those longer than `longest`."""
     if not lessons:
         return []
     prompts = local.tokenizer([local.prompt(one.messages) for one in lessons], add_special_tokens=False)["input_ids"]
     replies = local.tokenizer([one.reply for one in lessons], add_special_tokens=False)["input_ids"]
     end = local.tokenizer.eos_token_id
-    every = [Tokens(prompt, [*reply, end]) for prompt, reply in zip(prompts, replies, strict=True)]
+    every = [TokenisedExample(prompt, [*reply, end]) for prompt, reply in zip(prompts, replies, strict=True)]
     return [one for one in every if len(one) <= longest]
 
 
@@ -112,9 +112,9 @@ def batches(lengths: Sequence[int], size: int, rng: random.Random) -> list[list[
     return found
 
 
-def _parts(drawn: Sequence[Tokens], most: int) -> Iterator[list[Tokens]]:
+def _parts(drawn: Sequence[TokenisedExample], most: int) -> Iterator[list[TokenisedExample]]:
     """Yield examples per forward pass, counting padding."""
-    part: list[Tokens] = []
+    part: list[TokenisedExample] = []
     for one in drawn:
         grown = [*part, one]
         replies = sum(len(other.reply) for other in grown)
@@ -191,12 +191,12 @@ class Lora:
 
 
 @dataclass(frozen=True, eq=False)
-class Descent:
+class LanguageDescent:
     """Trains on examples. `folder` stores checkpoints for resuming."""
 
     local: LocalModel
-    lessons: Sequence[Tokens]
-    tuning: Tuning
+    lessons: Sequence[TokenisedExample]
+    tuning: LanguageSettings
     folder: Path
     say: Callable[[str], None]
 
@@ -252,7 +252,7 @@ class Descent:
             total += float(loss.detach())
         return total
 
-    def _loss(self, part: Sequence[Tokens]) -> Any:
+    def _loss(self, part: Sequence[TokenisedExample]) -> Any:
         """Compute the loss. Only reply tokens get logits, to save memory."""
         import torch
 

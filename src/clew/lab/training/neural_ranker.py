@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.core.errors import InputError, MissingExtraError
 from clew.lab.training.exporting import export_int8
-from clew.lab.training.labelled import FloatArray, Table, hit_at_1
+from clew.lab.training.labelled import FeatureTable, FloatArray, hit_at_1
 from clew.lab.training.networks import published_encoder
 
 Pairs = Sequence[tuple[str, str]]
@@ -69,9 +69,9 @@ class TrainedEncoder:
 
 def fit_encoder(
     pairs: Pairs,
-    table: Table,
+    table: FeatureTable,
     validation_pairs: Pairs,
-    validation: Table,
+    validation: FeatureTable,
     settings: NeuralSettings = NeuralSettings(),
     say: Callable[[str], None] = lambda _: None,
 ) -> TrainedEncoder:
@@ -128,7 +128,7 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
     if tokenizer.get_vocab_size() > encoder.config.vocab_size:  # add embeddings for new tokens
         encoder.resize_token_embeddings(tokenizer.get_vocab_size())
 
-    class Ranker(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+    class RankerNetwork(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
             super().__init__()
             self.encoder = encoder
@@ -139,7 +139,7 @@ def _open(settings: NeuralSettings) -> tuple[Any, Any, Any]:
             mask = attention_mask.unsqueeze(-1).to(states.dtype)
             return self.head((states * mask).sum(1) / mask.sum(1))
 
-    return torch, Ranker(), tokenizer
+    return torch, RankerNetwork(), tokenizer
 
 
 def _tensors(torch: Any, tokenizer: Any, pairs: Pairs, device: Any) -> dict[str, Any]:

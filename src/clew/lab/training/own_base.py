@@ -25,7 +25,7 @@ from clew.answering.reading.path_ranker import HEADS_OF_LENGTH, Taught
 from clew.answering.reading.proposals import NUMERIC
 from clew.answering.reading.scoring import FOCUS, HEADS, Labels
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.answering.roles.wordings import NAME, VALUE, Wanted, Way, usable, word
+from clew.answering.roles.wordings import NAME, VALUE, Way, WordingTarget, usable, word
 from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, InputError
 from clew.core.schema import words_of
@@ -63,7 +63,7 @@ class AskedFor(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class BaseLessons:
     """Questions as vectors, with the possible labels and the right label of each."""
 
     turned: Doubles
@@ -73,14 +73,14 @@ class Lessons:
     part: NDArray[np.int64]
     ways: tuple[str, ...]
 
-    def only(self, chosen: NDArray[np.bool_]) -> Lessons:
+    def only(self, chosen: NDArray[np.bool_]) -> BaseLessons:
         """Select a subset of the examples."""
         ways = tuple(way for way, keep in zip(self.ways, chosen, strict=True) if keep)
-        return Lessons(self.turned[chosen], self.right[chosen], self.could[chosen], self.part[chosen], ways)
+        return BaseLessons(self.turned[chosen], self.right[chosen], self.could[chosen], self.part[chosen], ways)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FitOutcome:
     """Correctly read held-out questions before and after, and whether the shifts are used."""
 
     by_way: dict[str, tuple[int, int, int]]
@@ -92,7 +92,7 @@ class Outcome:
 
 def fit_to_base(
     tools: OpenBase, model: LanguageModel | None, progress: Callable[[int, int], None] = lambda _done, _total: None
-) -> Outcome:
+) -> FitOutcome:
     """Fit the reader to a base with wordings from a model, users and feedback."""
     folder, vocabulary = tools.local.folder, reader_of(tools).vocabulary
     asked = read_asked(folder)
@@ -115,7 +115,7 @@ def fit_to_base(
     return outcome
 
 
-def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> tuple[Outcome, Fitted | None]:
+def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> tuple[FitOutcome, Fitted | None]:
     """Fit the reader to questions. Return no fit if it does not read more of them right than the reader as shipped."""
     reader = reader_of(tools)
     vocabulary, fitted = reader.vocabulary, None
@@ -123,7 +123,7 @@ def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) ->
     vectors = np.concatenate((labels.hops, labels.attributes)).astype(np.float64)
     lessons = lessons_of(labels, asked, taught)
     if lessons is None:  # no question is ambiguous
-        return Outcome({}, 0, 0, taken=False), None
+        return FitOutcome({}, 0, 0, taken=False), None
     before = _is_right(vectors, lessons)
     after = before.copy()
     for part in range(PARTS):
@@ -140,10 +140,10 @@ def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) ->
     for way, count in Counter(lessons.ways).items():
         own = np.array(lessons.ways) == way
         by_way[way] = (count, int(before[own].sum()), int(after[own].sum()))
-    return Outcome(by_way, gained, lost, bool(taken)), fitted
+    return FitOutcome(by_way, gained, lost, bool(taken)), fitted
 
 
-def wanted_of(vocabulary: Vocabulary) -> list[Wanted]:
+def wanted_of(vocabulary: Vocabulary) -> list[WordingTarget]:
     """Return everything that can be asked, relations with most edges first."""
     counts = np.repeat([row.count for row in vocabulary.schema.relations], 2)
     wanted = []
@@ -153,20 +153,20 @@ def wanted_of(vocabulary: Vocabulary) -> list[Wanted]:
         said = f" ({row.description})" if row.description else ""
         fact = f"{head} → {words_of(row.display or row.name)} → {tail}{said}"
         words = f"given a {start}, written as {NAME}, each {end} that is there as: {fact}"
-        wanted.append(Wanted(vocabulary.hop_texts[place], "reached", words))
+        wanted.append(WordingTarget(vocabulary.hop_texts[place], "reached", words))
     for attribute, text in list(zip(vocabulary.attributes, vocabulary.attribute_texts, strict=True))[:MOST]:
         owner, name = vocabulary.type_words(attribute.owner), f"{words_of(attribute.name)} ({attribute.kind})"
-        wanted.append(Wanted(text, "value", f"given a {owner}, written as {NAME}, its {name}"))
+        wanted.append(WordingTarget(text, "value", f"given a {owner}, written as {NAME}, its {name}"))
         if attribute.kind in NUMERIC:
-            wanted.append(Wanted(text, "most", f"the {owner} with the greatest or the least {name}"))
+            wanted.append(WordingTarget(text, "most", f"the {owner} with the greatest or the least {name}"))
             more = f"each {owner} whose {name} is more or less than, before or after a value, written as {VALUE}"
-            wanted.append(Wanted(text, "compared", more))
+            wanted.append(WordingTarget(text, "compared", more))
         elif attribute.kind == "boolean":
-            wanted.append(Wanted(text, "true", f"each {owner} for which {name} is true or, now and then, false"))
+            wanted.append(WordingTarget(text, "true", f"each {owner} for which {name} is true or, now and then, false"))
     return wanted
 
 
-def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> Lessons | None:
+def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taught]) -> BaseLessons | None:
     """Return the examples: questions with more than one possible meaning."""
     rows = [*_worded(labels.vocabulary, asked), *_confirmed(labels.vocabulary, taught)]
     rows = [row for row in rows if row[2].sum() > 1]
@@ -177,7 +177,7 @@ def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taugh
     vectors = unit(labels.encoders.meaning(texts))
     turned = [vector @ pairs[HEADS.index(head)] for vector, head in zip(vectors, heads, strict=True)]
     ways = {head: way for way, head in HEAD.items()}
-    return Lessons(
+    return BaseLessons(
         np.array(turned, dtype=np.float64),
         np.array(right),
         np.stack(could),
@@ -243,7 +243,7 @@ def _leaving(vocabulary: Vocabulary, kind: str) -> NDArray[np.bool_]:
     return np.array([*(hop.start == kind for hop in vocabulary.hops), *[False] * len(vocabulary.attributes)])
 
 
-def fitted_moves(vectors: Doubles, lessons: Lessons) -> Doubles:
+def fitted_moves(vectors: Doubles, lessons: BaseLessons) -> Doubles:
     """Compute the shift of each label that best fits the questions."""
     rows = np.arange(len(lessons.right))
 
@@ -258,7 +258,7 @@ def fitted_moves(vectors: Doubles, lessons: Lessons) -> Doubles:
     return minimize(loss, np.zeros(vectors.size), rounds=ROUNDS, tolerance=1e-6).reshape(vectors.shape)
 
 
-def _is_right(vectors: Doubles, lessons: Lessons) -> NDArray[np.bool_]:
+def _is_right(vectors: Doubles, lessons: BaseLessons) -> NDArray[np.bool_]:
     raw = np.where(lessons.could, lessons.turned @ vectors.T, -np.inf)
     return np.asarray(raw.argmax(axis=1) == lessons.right)
 

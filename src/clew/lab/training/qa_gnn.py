@@ -82,7 +82,7 @@ class GraphQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class Lessons:
+class GraphLessons:
     """A base with its training and held-out questions."""
 
     base: GraphBase
@@ -185,7 +185,7 @@ class GraphFitting(Descent):
 
     # 2
 
-    def fit(self, lessons: Sequence[Lessons]) -> dict[str, float]:
+    def fit(self, lessons: Sequence[GraphLessons]) -> dict[str, float]:
         """Train the network. Return the losses of the first and last steps."""
         torch, settings, rng = self.torch, self.settings, self.rng
         lessons = [one for one in lessons if one.taught]
@@ -307,7 +307,12 @@ def tokenizer() -> Any:
 
 
 def train_graph_network(
-    lessons: Sequence[Lessons], out: Path, settings: GraphSettings, *, left_out: str | None = None, say: Say = print
+    lessons: Sequence[GraphLessons],
+    out: Path,
+    settings: GraphSettings,
+    *,
+    left_out: str | None = None,
+    say: Say = print,
 ) -> dict[str, float]:
     """Train on all bases.
 

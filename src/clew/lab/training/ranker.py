@@ -20,7 +20,7 @@ from clew.answering.methods.subgraph_reranking.rankers import LinearModel, Obliv
 from clew.core.errors import InputError, MissingExtraError, ModelError
 from clew.core.schema import Schema, schema_of
 from clew.lab.training.descent import minimize
-from clew.lab.training.labelled import Importance, LabelledPool, Table, hit_at_1, permutation_importance
+from clew.lab.training.labelled import FeatureTable, Importance, LabelledPool, hit_at_1, permutation_importance
 from clew.lab.training.neural_ranker import NeuralSettings, fit_encoder
 from clew.models.protocol import Embedder
 
@@ -86,7 +86,7 @@ class TreeFit:
     importance: FloatArray
 
 
-def fit_trees(train: Table, validation: Table, settings: TreeSettings = TreeSettings()) -> TreeFit:
+def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSettings = TreeSettings()) -> TreeFit:
     """Search the grid, with early stopping on the validation questions."""
     try:
         import catboost
@@ -183,7 +183,9 @@ def train_ranker(
     if settings.kind == "neural":
         return _train_neural(settings, train, validation, card, data)
     pipeline = FeaturePipeline(settings.features, embedder)
-    table, watched = (Table.of([pipeline.matrix(pool.pool) for pool in pools], pools) for pools in (train, validation))
+    table, watched = (
+        FeatureTable.of([pipeline.matrix(pool.pool) for pool in pools], pools) for pools in (train, validation)
+    )
     fitted = fit_table(settings, pipeline.columns, table, watched)
     importance = permutation_importance(watched, pipeline.columns, fitted.model.predict, seed=settings.seed)
     results = {
@@ -212,7 +214,9 @@ class FittedTable:
     own_importance: Mapping[str, float] = field(default_factory=dict)
 
 
-def fit_table(settings: RankerSettings, columns: Sequence[str], table: Table, watched: Table) -> FittedTable:
+def fit_table(
+    settings: RankerSettings, columns: Sequence[str], table: FeatureTable, watched: FeatureTable
+) -> FittedTable:
     """Fit a linear, logistic or CatBoost ranker. `watched` rows select its settings."""
     if settings.kind == "catboost":
         fit = fit_trees(table, watched, settings.trees)
@@ -251,7 +255,9 @@ def _train_neural(
         [pair for pool in pools for pair in neural_texts(pool.pool, graph=graph, marked=marked)]
         for pools in (train, validation)
     )
-    tables = [Table.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)]
+    tables = [
+        FeatureTable.of([np.empty((len(pool.right), 0)) for pool in pools], pools) for pools in (train, validation)
+    ]
     fit = fit_encoder(pairs, tables[0], watched, tables[1], replace(settings.neural, marks=HIGHLIGHT))
     results = {
         "validation_hit@1": max(fit.validation),

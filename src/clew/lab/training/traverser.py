@@ -22,8 +22,8 @@ from clew.core.errors import InputError
 from clew.core.roles import Draft, Writer
 from clew.lab.datasets.load import load_dataset
 from clew.lab.datasets.questions import Dataset, Paragraph, Question
-from clew.lab.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, Part, fine_tune, sample
-from clew.lab.training.language import Lesson
+from clew.lab.training.fine_tuning import LEFT_OUT, TRAINED_ON, Course, TunedTask, fine_tune, sample
+from clew.lab.training.language import ChatExample
 from clew.models.embedding.opening import open_embedder
 from clew.models.protocol import Embedder, LanguageModel
 from clew.store.index.tokens import terms
@@ -92,13 +92,13 @@ def _said(question: Question, paragraph: Paragraph) -> str:
     return text if set(terms(text)).issuperset(terms(paragraph.title)) else f"{paragraph.title}: {text}"
 
 
-def lessons_from(states: Sequence[Lacking]) -> list[Lesson]:
+def lessons_from(states: Sequence[Lacking]) -> list[ChatExample]:
     """Build one example per state."""
     lessons = []
     for one in states:
         messages = asking_for_evidence(one.draft, ROOM).messages
         prompt = tuple({"role": part.role, "content": part.content} for part in messages)
-        lessons.append(Lesson(prompt, next_reply(one.says)))
+        lessons.append(ChatExample(prompt, next_reply(one.says)))
     return lessons
 
 
@@ -135,4 +135,4 @@ def train_traverser(sources: Sequence[str], course: Course, measured_on: Sequenc
         return measure(own, ModelWriter(model), embedder)
 
     least = measure(sample(apart, seed), UncoveredPart(), embedder)[decisive]
-    return fine_tune(Part("traverser", sets, measured, decisive, least), lessons_from(learned), sources, course)
+    return fine_tune(TunedTask("traverser", sets, measured, decisive, least), lessons_from(learned), sources, course)

@@ -47,7 +47,7 @@ Candidates = dict[tuple[int, int], Sign]
 
 
 @dataclass(frozen=True)
-class Pair:
+class DuplicatePair:
     """Two nodes that may be the same, the probability, and the evidence."""
 
     first: NodeRef
@@ -63,7 +63,7 @@ class Pair:
         return shown | {"certainty": self.certainty, "evidence": list(self.evidence), "obstacle": self.obstacle}
 
 
-def find_duplicates(tools: OpenBase, type: str | None = None, *, least: float = LEAST) -> list[Pair]:
+def find_duplicates(tools: OpenBase, type: str | None = None, *, least: float = LEAST) -> list[DuplicatePair]:
     """Return all pairs of nodes of one type that are probably the same thing, most probable first."""
     kb = tools.local
     candidates: Candidates = {}
@@ -79,7 +79,7 @@ def find_duplicates(tools: OpenBase, type: str | None = None, *, least: float = 
         if (certainty := _certainty(found)) >= least:
             first, second = kb.refs(pair)
             evidence = tuple(sign.said for sign in found)
-            pairs.append(Pair(first, second, round(certainty, 4), evidence, _obstacle(kb, pair)))
+            pairs.append(DuplicatePair(first, second, round(certainty, 4), evidence, _obstacle(kb, pair)))
     return sorted(pairs, key=lambda pair: (-pair.certainty, pair.first.key, pair.second.key))
 
 
@@ -95,7 +95,7 @@ def _certainty(signs: Iterable[Sign], more: float = 0.0) -> float:
     return 1 / (1 + math.exp(-PRIOR - more - sum(sign.odds for sign in signs)))
 
 
-def groups(kb: ArrayKnowledgeBase, pairs: Iterable[Pair]) -> list[tuple[NodeRef, ...]]:
+def groups(kb: ArrayKnowledgeBase, pairs: Iterable[DuplicatePair]) -> list[tuple[NodeRef, ...]]:
     """Return groups of nodes connected by pairs without an obstacle, starting with the node with the most edges."""
     ends = [(pair.first.id, pair.second.id) for pair in pairs if pair.obstacle is None]
     nodes = sorted({node for pair in ends for node in pair})

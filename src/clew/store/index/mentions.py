@@ -18,7 +18,7 @@ WIDEST = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class NameMatch:
     """Tokens first .. last that match the form of a name. `is_exact` is false if singular and plural were exchanged."""
 
     first: int
@@ -39,7 +39,7 @@ def is_common(word: str, ignored: frozenset[str] = NOTHING) -> bool:
     return any(form in words for words in (common_words(), ignored) for form in (word, singular))
 
 
-def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
+def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[NameMatch]:
     """Find every run of tokens that is a form, with one binary search per token that may continue a form."""
     found = []
     for first in range(len(tokens)):
@@ -49,11 +49,11 @@ def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
             place = forms.place(wanted)
             is_form = place < len(forms) and forms[place] == wanted
             if is_form:
-                found.append(Match(first, last, place))
+                found.append(NameMatch(first, last, place))
             else:
                 other = _other_number(prefix, tokens[last].text, forms)
                 if other is not None:
-                    found.append(Match(first, last, other, is_exact=False))
+                    found.append(NameMatch(first, last, other, is_exact=False))
             prefix = wanted + b" "
             following = place + is_form  # a space sorts first, so continuations follow directly
             if following >= len(forms) or not forms[following].startswith(prefix):
@@ -61,12 +61,12 @@ def find_matches(tokens: Sequence[Token], forms: SortedStrings) -> list[Match]:
     return found
 
 
-def longest(matches: Iterable[Match], tokens: Sequence[Token]) -> list[Match]:
+def longest(matches: Iterable[NameMatch], tokens: Sequence[Token]) -> list[NameMatch]:
     """Select non-overlapping matches in reading order, preferring longer and exact matches."""
-    taken: list[Match] = []
+    taken: list[NameMatch] = []
     covered: set[int] = set()
 
-    def size(match: Match) -> int:
+    def size(match: NameMatch) -> int:
         return tokens[match.last].end - tokens[match.first].start
 
     for match in sorted(matches, key=lambda match: (-size(match), not match.is_exact, match.first)):
@@ -78,7 +78,7 @@ def longest(matches: Iterable[Match], tokens: Sequence[Token]) -> list[Match]:
 
 
 def is_telling(
-    match: Match, tokens: Sequence[Token], text: str, ignored: frozenset[str], is_written: Callable[[str], bool]
+    match: NameMatch, tokens: Sequence[Token], text: str, ignored: frozenset[str], is_written: Callable[[str], bool]
 ) -> bool:
     """Return whether a match can be meant as a name.
 
@@ -103,7 +103,7 @@ def is_telling(
     return capital[0] and any(capital[1:]) and all(c or s for c, s in zip(capital, small, strict=True))
 
 
-def is_number(match: Match, tokens: Sequence[Token]) -> bool:
+def is_number(match: NameMatch, tokens: Sequence[Token]) -> bool:
     """Return whether a match is one token of digits."""
     return match.first == match.last and tokens[match.first].text.isdecimal()
 

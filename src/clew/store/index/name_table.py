@@ -14,7 +14,7 @@ from rapidfuzz import fuzz, process
 
 from clew.core.types import IntArray
 from clew.store.graph.adjacency import map_array, positions
-from clew.store.index.mentions import Match, find_matches
+from clew.store.index.mentions import NameMatch, find_matches
 from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex
 from clew.store.index.tokens import Token, normalise, normalise_column
 
@@ -135,7 +135,7 @@ class NameTable:
         """Return the index of a form, or None if no name has it."""
         return self.forms.find(form.encode())
 
-    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+    def matches(self, tokens: Sequence[Token]) -> list[NameMatch]:
         """Return every run of tokens that is a form."""
         return find_matches(tokens, self.forms)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clew.core.schema import Schema, words_of
 from clew.core.types import IntArray, NodeSet, distinct
 from clew.store.index.mentions import (
-    Match,
+    NameMatch,
     is_common,
     is_number,
     is_telling,
@@ -221,13 +221,13 @@ class NameIndex:
 
     # Running text
 
-    def _is_meant(self, match: Match, tokens: Sequence[Token], text: str) -> bool:
+    def _is_meant(self, match: NameMatch, tokens: Sequence[Token], text: str) -> bool:
         def is_written(word: str) -> bool:
             return any(alias.strip(punctuation) == word for alias in self.table.entries(match.form).aliases)
 
         return is_telling(match, tokens, text, self._ignored, is_written)
 
-    def _mention(self, match: Match, tokens: Sequence[Token], text: str) -> Mention:
+    def _mention(self, match: NameMatch, tokens: Sequence[Token], text: str) -> Mention:
         start, end = tokens[match.first].start, tokens[match.last].end
         if match.is_exact:  # "C++" is not "C"
             aliases = self.table.entries(match.form).aliases

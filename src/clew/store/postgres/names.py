@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray, NodeSet
 from clew.store.index.lexical import K1, LexicalIndex, PostingList, idf
-from clew.store.index.mentions import Match, find_matches, other_numbers
+from clew.store.index.mentions import NameMatch, find_matches, other_numbers
 from clew.store.index.name_table import Entries, NameTable
 from clew.store.index.names import MOST_LONGER
 from clew.store.index.strings import SortedStrings, TrigramIndex
@@ -59,7 +59,7 @@ class PostgresNameTable(NameTable):
         """Return the index of a form, or None if no name has it."""
         return next((found.place for found in self._with_texts([form])), None)
 
-    def matches(self, tokens: Sequence[Token]) -> list[Match]:
+    def matches(self, tokens: Sequence[Token]) -> list[NameMatch]:
         """Return every run of tokens that is a form. Only runs of known words are queried."""
         others = {token.text: other_numbers(token.text) for token in tokens}
         words = self._words_of({word for token in others for word in (token, *others[token])})

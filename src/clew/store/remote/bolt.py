@@ -33,7 +33,7 @@ def quoted(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Limits:
+class DatabaseLimits:
     """Limits on time and rows of a graph database."""
 
     seconds: float = 120.0
@@ -88,8 +88,8 @@ class GraphAddress:
 class BoltServer:
     """Runs Cypher queries in read-only transactions."""
 
-    def __init__(self, address: GraphAddress, limits: Limits | None = None) -> None:
-        self.address, self.limits = address, limits or Limits()
+    def __init__(self, address: GraphAddress, limits: DatabaseLimits | None = None) -> None:
+        self.address, self.limits = address, limits or DatabaseLimits()
 
     @cached_property
     def _driver(self) -> Driver:

@@ -16,8 +16,8 @@ from clew.core.schema import Schema
 from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet
 from clew.store.graph.protocol import StoredKnowledgeBase, Way
 from clew.store.remote.remote import RemoteKnowledgeBase, each, sides
-from clew.store.remote.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, number, pages_of
-from clew.store.remote.sparql_schema import UNTYPED, VALUE, EndpointSchema, Reading, attribute_predicates
+from clew.store.remote.sparql_endpoint import ResultRow, SparqlEndpoint, Term, content, iri, number, pages_of
+from clew.store.remote.sparql_schema import UNTYPED, VALUE, EndpointSchema, EndpointVocabulary, attribute_predicates
 from clew.store.sources.rdf import local_name
 
 SHORT = re.compile(r"[A-Z]\d+")
@@ -32,13 +32,13 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
     def __init__(
         self,
         endpoint: SparqlEndpoint,
-        reading: Reading | None = None,
+        reading: EndpointVocabulary | None = None,
         describe: Callable[[], StoredKnowledgeBase | None] = lambda: None,
     ) -> None:
         """Initialise. `describe` returns the nodes without edges if they can be read, and is called on demand."""
-        super().__init__(endpoint.url, (reading or Reading()).batch, describe)
+        super().__init__(endpoint.url, (reading or EndpointVocabulary()).batch, describe)
         self.endpoint, self.place = endpoint, f"sparql+{endpoint.url}"
-        self.reading = reading or Reading()
+        self.reading = reading or EndpointVocabulary()
         self._named: dict[int, NodeRef] = {}
 
     @cached_property
@@ -151,7 +151,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
 
     # Inside
 
-    def _ask(self, query: str, ordered_by: str | None) -> list[Row]:
+    def _ask(self, query: str, ordered_by: str | None) -> list[ResultRow]:
         return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
 
     def _set(self, terms: Iterable[Term]) -> NodeSet:
@@ -194,7 +194,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
 
     def _portions(
         self, nodes: NodeSet, side: Direction, relation: str | None, select: str, times: str = "", among: str = ""
-    ) -> Iterable[list[Row]]:
+    ) -> Iterable[list[ResultRow]]:
         predicate = "?p" if relation is None else iri(self.predicate(relation)) + times
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
@@ -202,7 +202,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
             values = f"VALUES ?s {{ {' '.join(portion)} }}"
             yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
 
-    def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[Row]:
+    def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[ResultRow]:
         """Count the edges of these nodes on one side, by relation, or by node and relation."""
         for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
             where = f"VALUES ?s {{ {' '.join(portion)} }} {self._pattern(side, '?p')}"
@@ -214,7 +214,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
             return f"?o {predicate} ?s"
         return f"?s {predicate} ?o" + ("" if self.described is None else " FILTER (isIRI(?o))")
 
-    def _is_told(self, row: Row, relation: str | None) -> bool:
+    def _is_told(self, row: ResultRow, relation: str | None) -> bool:
         return "o" in row and (relation is not None or self._relation_name(row["p"]) is not None)
 
     def type_iri(self, type: str) -> str | None:

@@ -54,7 +54,7 @@ class Politeness:
     """Lifetime of a cached result, in seconds."""
 
 
-class Row(dict[str, Term]):
+class ResultRow(dict[str, Term]):
     """A row of a result. A missing variable raises StorageError, since it is the endpoint's fault."""
 
     def __missing__(self, name: str) -> Term:
@@ -76,11 +76,11 @@ class SparqlEndpoint:
         self._kept = KeptTexts(cache, cap=CACHE_CAP)
         weakref.finalize(self, self._client.close)
 
-    def rows(self, query: str, *, ordered_by: str) -> list[Row]:
+    def rows(self, query: str, *, ordered_by: str) -> list[ResultRow]:
         """Return all rows of a SELECT query, page by page. `ordered_by` makes the pages consistent."""
         size = self.politeness.page
-        found: list[Row] = []
-        last: list[Row] = []
+        found: list[ResultRow] = []
+        last: list[ResultRow] = []
         end = time.monotonic() + self.politeness.seconds
         while True:
             ordered, part = f"{query}\nORDER BY {ordered_by}", f"\nLIMIT {size} OFFSET {len(found)}"
@@ -101,19 +101,19 @@ class SparqlEndpoint:
                 raise StorageError(f"{self.url} did not return all rows within {self.politeness.seconds:g} seconds")
             last = page
 
-    def page(self, query: str) -> list[Row]:
+    def page(self, query: str) -> list[ResultRow]:
         """Return the rows of one query."""
         key = hashlib.sha256(f"{self.url}\n{query}".encode("utf-8", "surrogatepass")).hexdigest()
         with span("sparql", endpoint=self.url, query=query) as step:
             kept = self._kept.get([key], since=time.time() - self.politeness.keep).get(key)
             step.note(cached=kept is not None)
-            rows = self._ask(query) if kept is None else [Row(row) for row in parse_json(kept)]
+            rows = self._ask(query) if kept is None else [ResultRow(row) for row in parse_json(kept)]
             if kept is None:
                 self._kept.put(key, json.dumps(rows), anew=True)
             step.note(rows=len(rows))
         return rows
 
-    def _ask(self, query: str) -> list[Row]:
+    def _ask(self, query: str) -> list[ResultRow]:
         from httpx import HTTPError, InvalidURL, TimeoutException
 
         problem = ""
@@ -201,10 +201,10 @@ def number(term: Term) -> int:
         raise StorageError(f"the endpoint returned {content(term)[:SHOWN]!r} instead of a number") from None
 
 
-def _read(reply: bytes, url: str) -> list[Row]:
+def _read(reply: bytes, url: str) -> list[ResultRow]:
     try:
         bindings = parse_json(reply)["results"]["bindings"]
-        return [Row({name: term for name, value in row.items() if (term := _term(value))}) for row in bindings]
+        return [ResultRow({name: term for name, value in row.items() if (term := _term(value))}) for row in bindings]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{url} is not a SPARQL endpoint: its reply is not a JSON result ({error})") from error
 

@@ -17,7 +17,16 @@ from clew.core.schema import NodeType, Relation, Schema, with_hierarchies
 from clew.core.trace import fallback
 from clew.store.graph.iris import COMMENT, LABEL, TYPE
 from clew.store.graph.tables import Tables
-from clew.store.remote.sparql_endpoint import Row, SparqlEndpoint, Term, content, iri, literal_parts, number, pages_of
+from clew.store.remote.sparql_endpoint import (
+    ResultRow,
+    SparqlEndpoint,
+    Term,
+    content,
+    iri,
+    literal_parts,
+    number,
+    pages_of,
+)
 from clew.store.sources.rdf import ALIASES, NAMES, TEXTS, RdfGraph, Text, short_names
 
 NOISE = (
@@ -35,7 +44,7 @@ VALUE = "value"
 
 
 @dataclass(frozen=True)
-class Reading:
+class EndpointVocabulary:
     """Settings for an endpoint: the properties that name, describe and type its nodes, and relations to ignore."""
 
     label: str = LABEL
@@ -56,7 +65,7 @@ class Reading:
 
 
 _WIKIBASE = "http://wikiba.se/ontology#"
-WIKIDATA = Reading(
+WIKIDATA = EndpointVocabulary(
     comment="http://schema.org/description",
     type="http://www.wikidata.org/prop/direct/P31",
     entities="http://www.wikidata.org/entity/",
@@ -72,7 +81,7 @@ class EndpointSchema:
     """Schema of an endpoint, requested once on demand."""
 
     endpoint: SparqlEndpoint
-    reading: Reading
+    reading: EndpointVocabulary
     described: Schema | None = None
     """Types and attributes of its nodes if they were read. Then values are attributes, not nodes."""
 
@@ -185,7 +194,7 @@ class EndpointSchema:
             found[place] = found.get(place, 0) + number(row["n"])
         return found
 
-    def _rows(self, query: str, ordered_by: str) -> list[Row]:
+    def _rows(self, query: str, ordered_by: str) -> list[ResultRow]:
         return self.endpoint.rows(query, ordered_by=ordered_by)
 
 
@@ -195,7 +204,7 @@ IS = " is "
 """Separator of attribute and predicate in the notes of the base."""
 
 
-def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
+def can_be_read(endpoint: SparqlEndpoint, reading: EndpointVocabulary) -> bool:
     """Return whether an endpoint has names but not too many. Counting stops at the limit."""
     if reading.claims:
         return False
@@ -207,7 +216,7 @@ def can_be_read(endpoint: SparqlEndpoint, reading: Reading) -> bool:
     return 0 < number(row["n"]) <= MOST_NAMED
 
 
-def read_nodes(endpoint: SparqlEndpoint, reading: Reading) -> Tables:
+def read_nodes(endpoint: SparqlEndpoint, reading: EndpointVocabulary) -> Tables:
     """Read every node that is a subject or an object."""
     graph = RdfGraph(
         reading.language,
@@ -241,7 +250,7 @@ def attribute_predicates(notes: Iterable[str]) -> dict[str, str]:
     return {name: predicate for name, _, predicate in (note.rpartition(IS) for note in notes)}
 
 
-def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[Row]:
+def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[ResultRow]:
     """Return every row of a query, unsorted at once if possible, otherwise in sorted pages."""
     [row] = endpoint.page(f"SELECT (COUNT(*) AS ?n) WHERE {{ {{ {query} }} }}")
     count = number(row["n"])

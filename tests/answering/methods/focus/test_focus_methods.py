@@ -3,7 +3,7 @@
 import pytest
 
 import clew
-from clew.answering.methods.answering import Found
+from clew.answering.methods.answering import RetrievedNode
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.focus.evidence import weighed
 from clew.answering.methods.focus.execution import execute
@@ -82,8 +82,8 @@ def test_a_question_that_names_nothing_is_answered_by_its_words(toolbox):
 
 
 def test_where_a_query_explains_little_of_a_question_satisfying_it_only_adds_to_what_the_text_says():
-    by_text = [Found(1, 0.9), Found(2, 0.5), Found(3, 0.1)]
-    satisfying = [Found(3, 1.0, None, "satisfies"), Found(4, 0.8, None, "satisfies")]
+    by_text = [RetrievedNode(1, 0.9), RetrievedNode(2, 0.5), RetrievedNode(3, 0.1)]
+    satisfying = [RetrievedNode(3, 1.0, None, "satisfies"), RetrievedNode(4, 0.8, None, "satisfies")]
     assert [one.node for one in weighed(satisfying, by_text, 0.3)] == [1, 2, 3, 4]
     assert [one.node for one in weighed(satisfying, by_text, 0.85)] == [3, 1, 4, 2]
 

@@ -12,8 +12,8 @@ from clew.answering.evidence_drawing import draw_evidence
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting, search_of
 from clew.answering.methods.knowledge_graph_prompting.traversal import (
-    Hop,
     PassageGraph,
+    PossibleStep,
     added_share,
     best_paths,
     traverse,
@@ -46,7 +46,9 @@ graphs = st.dictionaries(
 )
 def test_without_a_beam_the_walk_is_the_papers_algorithm(graph, seeds, branching, hops, budget):
     def hops_of(path):
-        return [Hop(node, gain, gain) for node, gain in sorted(graph.get(path[-1], []), key=lambda edge: -edge[1])]
+        return [
+            PossibleStep(node, gain, gain) for node, gain in sorted(graph.get(path[-1], []), key=lambda edge: -edge[1])
+        ]
 
     # Algorithm 1 of the paper as it stands, one path at a time; passages visited twice count once.
     retrieved = [(seed,) for seed in seeds[:budget]]
@@ -63,7 +65,7 @@ def test_without_a_beam_the_walk_is_the_papers_algorithm(graph, seeds, branching
             queue.append((*path, hop.node))
             retrieved.append((*path, hop.node))
     found = traverse(
-        [Hop(seed, 1.0, 1.0) for seed in seeds],
+        [PossibleStep(seed, 1.0, 1.0) for seed in seeds],
         lambda paths: [hops_of(path.nodes) for path in paths],
         branching=branching,
         hops=hops,
@@ -83,9 +85,9 @@ def test_a_beam_goes_on_from_the_most_promising_paths_alone(graph, beam):
 
     def rank(paths):
         asked.append([path.worth for path in paths])
-        return [[Hop(node, worth, worth) for node, worth in graph.get(path.nodes[-1], [])] for path in paths]
+        return [[PossibleStep(node, worth, worth) for node, worth in graph.get(path.nodes[-1], [])] for path in paths]
 
-    found = traverse([Hop(0, 1.0, 1.0)], rank, branching=5, hops=4, budget=100, beam=beam)
+    found = traverse([PossibleStep(0, 1.0, 1.0)], rank, branching=5, hops=4, budget=100, beam=beam)
     assert all(len(worths) <= beam for worths in asked[1:])
     assert all(worths == sorted(worths, reverse=True) for worths in asked[1:])
     gains = {node: path.gain for node, path in best_paths(found).items()}

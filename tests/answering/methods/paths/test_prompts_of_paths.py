@@ -3,7 +3,7 @@
 import pytest
 
 from clew.answering.methods.paths import asking
-from clew.answering.methods.paths.asking import Group, Pair
+from clew.answering.methods.paths.asking import Group, PathPair
 from prompts_sent import GOLDEN, Sends, matches_golden
 
 SERIES = "m.03_dwn is the mascot for the team that last won the world series when?"
@@ -57,7 +57,7 @@ CASES = {
             model,
             SERIES,
             [
-                Pair(
+                PathPair(
                     "-> GIVEN_TOPIC_ENTITY: m.03_dwn",
                     "-> sports.mascot.team <- common.webpage.topic",
                     "<- sports.sports_team.team_mascot <- award.award_nomination.award_nominee",
@@ -72,7 +72,7 @@ CASES = {
             model,
             SERIES,
             [
-                Pair(
+                PathPair(
                     "-> GIVEN_TOPIC_ENTITY: m.03_dwn <- sports.sports_team.team_mascot",
                     "",
                     "<- baseball.baseball_league.teams",
@@ -116,5 +116,5 @@ def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_the_order_stand
     model = Sends(reply)
     assert asking.pick_chains(model, "q", [["-> a", "-> b"]], [1], False) == [[0]]
     assert asking.rate_paths(model, "q", [["-> a", "-> b"]]) == [[0.0, 0.0]]
-    assert asking.first_is_better(model, "q", [Pair("", "-> a", "-> b")]) == [True]
+    assert asking.first_is_better(model, "q", [PathPair("", "-> a", "-> b")]) == [True]
     assert len(model.sent) == 6

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from clew.answering.methods.catalog import ask, create
-from clew.answering.methods.paths.search import MOST_EMBEDDED, ModelJudge, Shown, lexical, prefilter
+from clew.answering.methods.paths.search import MOST_EMBEDDED, ModelPathJudge, Shown, lexical, prefilter
 from clew.answering.queries.relation_paths import Move, RelationPath
 from clew.answering.reading.feedback import read_taught
 from clew.answering.reading.topic_mask import mask_topic
@@ -69,12 +69,12 @@ def test_diff_prompting_gives_what_two_paths_share_and_shows_the_rest():
     model = Replies(
         ("is the candidate\n", ""), ("Candidate A", "Both fit.\n[A]"), ("Candidate:", "It adds [A].\n[RELEVANT]")
     )
-    judge = ModelJudge(model, "who?")
+    judge = ModelPathJudge(model, "who?")
     a, ab, ac = (Shown("E1", parts) for parts in (("-> a",), ("-> a", "-> b"), ("-> a", "<- c")))
     assert judge.first_is_better([(ab, ac), (a, ab), (ab, a)]) == [True, False, True]
     assert "Given conditions: -> GIVEN_TOPIC_ENTITY: E1 -> a\nCandidate A: -> b\nCandidate B: <- c\n" in model.seen[0]
     assert "Candidate: -> b\n" in model.seen[1]
-    whole = ModelJudge(model, "who?", diff=False)
+    whole = ModelPathJudge(model, "who?", diff=False)
     whole.first_is_better([(ab, ac)])
     assert "GIVEN_TOPIC_ENTITY: E1\nCandidate A: -> a -> b\nCandidate B: -> a <- c" in model.seen[-1]
 
@@ -82,7 +82,7 @@ def test_diff_prompting_gives_what_two_paths_share_and_shows_the_rest():
 def test_without_a_tournament_five_paths_are_scored_per_prompt():
     model = Replies(("Score each", '{"scores": {"1": 0.2, "2": 0.9}}'))
     shown = [Shown("E1", (f"-> r{number}",)) for number in range(7)]
-    scores = ModelJudge(model, "who?").scores(shown)
+    scores = ModelPathJudge(model, "who?").scores(shown)
     assert len(model.seen) == 2
     assert (scores[1], scores[6], scores[3]) == (0.9, 0.9, 0.0)
 
@@ -278,7 +278,7 @@ def test_two_paths_that_look_the_same_are_not_asked_about():
     model = Sends("[B]")
     same, other = Shown("BBS2", ("-> has_phenotype",)), Shown("BBS2", ("<- is_a",))
     for diff in (True, False):
-        assert ModelJudge(model, "q", diff=diff).first_is_better([(same, same), (same, other)]) == [True, False]
+        assert ModelPathJudge(model, "q", diff=diff).first_is_better([(same, same), (same, other)]) == [True, False]
     assert len(model.sent) == 2
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from clew import cli
 from clew.answering.methods import catalog
-from clew.answering.methods.subgraph_reranking.features import Pool
+from clew.answering.methods.subgraph_reranking.features import CandidatePool
 from clew.core.errors import InputError, SchemaError
 from clew.core.plots import Bar, bar_plot
 from clew.lab.evaluation.rankers import hit_curve
@@ -152,7 +152,7 @@ def test_too_few_topics_are_told(cinema, tmp_path):
 
 def test_a_hit_curve_counts_questions_without_candidates_as_missed():
     def pool(*right):
-        return LabelledPool("", Pool("", ("",) * len(right), (), (), ()), np.array(right, dtype=bool))
+        return LabelledPool("", CandidatePool("", ("",) * len(right), (), (), ()), np.array(right, dtype=bool))
 
     curve = hit_curve(
         [pool(False, True), pool(True, False), pool()], [np.array([1, 2]), np.array([1, 2]), np.empty(0)], 3

@@ -21,7 +21,7 @@ from clew.answering.methods.subgraph_reranking.rankers import (
 from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
 from clew.core.disk import file_sha256
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError, SchemaError
-from clew.lab.training.labelled import LabelledPool, Table, hit_at_1, permutation_importance, split_of
+from clew.lab.training.labelled import FeatureTable, LabelledPool, hit_at_1, permutation_importance, split_of
 from clew.lab.training.ranker import RankerSettings, TreeSettings, fit_linear, fit_logistic, fit_trees, train_ranker
 from clew.models.embedding.opening import HashEmbedder
 from conftest import build_graph, tables
@@ -74,7 +74,7 @@ def test_catboost_and_our_reading_of_its_trees_agree():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, 4)).astype(np.float32).astype(np.float64)
     right = rows[:, 0] * rows[:, 1] > 0
-    table = Table(rows, right, np.arange(0, 301, 10))
+    table = FeatureTable(rows, right, np.arange(0, 301, 10))
     fit = fit_trees(table, table, TreeSettings((0.1,), (3, 5), 80, 80, seed=1))
     import catboost
 
@@ -215,7 +215,7 @@ def test_importance_is_the_loss_of_hits_when_a_column_is_shuffled():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3))
     right = np.concatenate([np.arange(4) == np.argmax(part[:, 0]) for part in np.split(rows, 100)])
-    table = Table(rows, right, np.arange(0, 401, 4))
+    table = FeatureTable(rows, right, np.arange(0, 401, 4))
     assert hit_at_1(table, rows[:, 0]) == 1
     found = permutation_importance(table, ("used", "unused", "unused"), lambda rows: rows[:, 0])
     assert [one.feature for one in found] == ["used", "unused"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from clew.answering.methods.answering import Found
+from clew.answering.methods.answering import RetrievedNode
 from clew.answering.methods.focus.execution import Execution
 from clew.answering.queries.certificates import certificate
 from clew.answering.queries.linking import Grounding
@@ -90,7 +90,7 @@ def explained_share(question: str, asked: Interpretation, weight: Callable[[str]
     return max(0.0, 1 - left / whole) if whole else 1.0
 
 
-def weighed(filtered: Sequence[Found], strand: Sequence[Found], share: float) -> list[Found]:
+def weighed(filtered: Sequence[RetrievedNode], strand: Sequence[RetrievedNode], share: float) -> list[RetrievedNode]:
     """Merge both lists by document score. Candidates that satisfy the query get `share` as a bonus."""
     near = {one.node: one for one in strand}
     for one in filtered:

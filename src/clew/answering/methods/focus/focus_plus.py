@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nodes_of_type, rerank_groups
+from clew.answering.methods.answering import RetrievedNode, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
 from clew.answering.methods.focus.execution import Execution, first_found, near
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
@@ -164,7 +164,7 @@ class FocusPlus(Method):
             return parse.is_loose or bool(asked.unexplained) or certainty is None or certainty < self.doubt
         return sure < self.doubt or (certainty is None and asks_more(asked))
 
-    def _matches(self, question: str, execution: Execution, tools: OpenBase) -> list[Found]:
+    def _matches(self, question: str, execution: Execution, tools: OpenBase) -> list[RetrievedNode]:
         """Return all matches of a query. Direct matches come first, unless texts decide."""
         if not execution.is_answer:
             return []
@@ -174,7 +174,7 @@ class FocusPlus(Method):
         if asks_more(asked) and transitive.isdisjoint(relations):
             direct, below = execution.nodes, EMPTY
         text = " ".join(asked.unexplained) or question
-        found: list[Found] = []
+        found: list[RetrievedNode] = []
         for nodes, lead in ((direct, 3.0), (below, 2.0)):
             is_ordered = len(nodes) > 1 and asked.asks == "nodes" and not asked.query.order
             order = (
@@ -182,7 +182,7 @@ class FocusPlus(Method):
                 if is_ordered
                 else dict.fromkeys((len(nodes) and execution.in_order) or nodes, 0.0)
             )
-            found += [Found(n, score, execution, MATCHES, lead) for n, score in order.items()]
+            found += [RetrievedNode(n, score, execution, MATCHES, lead) for n, score in order.items()]
         return found
 
     def _reranker(self, parse: Parse, tools: OpenBase) -> Reranker:
@@ -191,31 +191,35 @@ class FocusPlus(Method):
         by_text = parse.is_loose or parse.certainty is None
         return reranker_for(tools, "listwise" if by_text and can_write(tools) else "none")
 
-    def _rank(self, question: str, one: Execution, tools: OpenBase) -> list[Found]:
+    def _rank(self, question: str, one: Execution, tools: OpenBase) -> list[RetrievedNode]:
         """Rank by the words that the query does not explain, or by the whole question if it explains all."""
         text = " ".join(one.asked.unexplained) or question
-        return [Found(node, score, one, one.how, 1.0) for node, score in self._order(text, one.nodes, tools).items()]
+        return [
+            RetrievedNode(node, score, one, one.how, 1.0) for node, score in self._order(text, one.nodes, tools).items()
+        ]
 
     def _order(self, text: str, nodes: NodeSet, tools: OpenBase) -> dict[int, float]:
         """Return all given nodes with the similarity of their documents to a text, in descending order."""
         ranked = dict(self._fused([index.search(text, self.depth, among=nodes) for index in _indexes(tools)]))
         return ranked | {node: 0.0 for node in nodes if node not in ranked}
 
-    def _strand(self, question: str, kind: str | None, tools: OpenBase) -> list[Found]:
+    def _strand(self, question: str, kind: str | None, tools: OpenBase) -> list[RetrievedNode]:
         """Find candidates by words and meaning, preferably of the target's type."""
         own, every = nodes_of_type(tools.kb, kind), answer_nodes(tools.kb)
         rankings = [index.search(question, self.depth, among=own) for index in _indexes(tools)]
         if kind is not None and self.other_types > 0:
             others = [index.search(question, self.depth, among=every) for index in _indexes(tools)]
             rankings = [preferring(*both, self.other_types) for both in zip(rankings, others, strict=True)]
-        return [Found(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
+        return [RetrievedNode(node, score, None, "by words and meaning alone") for node, score in self._fused(rankings)]
 
     def _fused(self, rankings: Sequence[Ranking]) -> Ranking:
         """Fuse rankings to scores between 0 and 1."""
         weights = (self.words / (self.words + 1), 1 / (self.words + 1))
         return min_max_sum(rankings, weights=weights[: len(rankings)])
 
-    def _merge(self, filtered: list[Found], strand: list[Found], first: int) -> list[list[Found]]:
+    def _merge(
+        self, filtered: list[RetrievedNode], strand: list[RetrievedNode], first: int
+    ) -> list[list[RetrievedNode]]:
         """Return the first matches and close matches, then text candidates and the remaining matches, up to k."""
         head = filtered[:first]
         known = {one.node for one in head}

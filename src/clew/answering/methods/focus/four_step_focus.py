@@ -17,7 +17,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from clew.answering.methods.answering import Found, answer_nodes, answer_placed, nearest, nodes_of_type, rerank_groups
+from clew.answering.methods.answering import (
+    RetrievedNode,
+    answer_nodes,
+    answer_placed,
+    nearest,
+    nodes_of_type,
+    rerank_groups,
+)
 from clew.answering.methods.focus.evidence import with_query
 from clew.answering.methods.focus.execution import Execution
 from clew.answering.methods.focus.substitution import DirectionRule, EdgeTypes, is_exact, loosened, substitute
@@ -76,7 +83,7 @@ class FourStepFocus(Method):
 
     def _rank(
         self, question: str, found: Execution, nodes: NodeSet | None, tools: OpenBase
-    ) -> tuple[list[Found], list[Found]]:
+    ) -> tuple[list[RetrievedNode], list[RetrievedNode]]:
         """Return the filtered candidates, and the best other candidates to fill up with."""
         satisfying = nodes_of_type(tools.kb, found.asked.type) if nodes is None else nodes
         if satisfying is not None and not len(satisfying):
@@ -84,11 +91,13 @@ class FourStepFocus(Method):
             trace.fallback("substitution", nothing, "candidates by meaning alone")
         order = dict(nearest(tools, question, self.k, satisfying, relations=self.with_relations))
         order |= {node: 0.0 for node in nodes or () if node not in order}
-        filtered = [Found(node, score, found, "satisfies the query", lead=1.0) for node, score in order.items()]
+        filtered = [RetrievedNode(node, score, found, "satisfies the query", lead=1.0) for node, score in order.items()]
         known, missing = {one.node for one in filtered}, max(0, self.k - len(filtered))
         everything = answer_nodes(tools.kb)
         others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()
-        additional = [Found(node, score, None, "by meaning alone") for node, score in others if node not in known]
+        additional = [
+            RetrievedNode(node, score, None, "by meaning alone") for node, score in others if node not in known
+        ]
         return filtered, additional[:missing]
 
     def _substitute(self, asked: Interpretation, tools: OpenBase) -> tuple[Execution, NodeSet | None]:

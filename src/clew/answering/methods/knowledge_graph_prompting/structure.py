@@ -17,7 +17,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from clew.answering.methods.knowledge_graph_prompting.answer import NOT_FOUND, READ, cite, read_passages
-from clew.answering.methods.knowledge_graph_prompting.structure_facts import Fact, fact, heading_quote
+from clew.answering.methods.knowledge_graph_prompting.structure_facts import StructureFact, fact, heading_quote
 from clew.answering.reading.documents import summaries
 from clew.answering.reading.documents.close_reading import fitting_row, telling_sentences, told
 from clew.answering.reading.documents.locating import Library, Located, Locator, top_level
@@ -96,7 +96,7 @@ class StructureAnswers:
 
     # Facts, summaries and comparisons
 
-    def _told(self, locator: Locator, located: Sequence[Located], told: Fact) -> Answer:
+    def _told(self, locator: Locator, located: Sequence[Located], told: StructureFact) -> Answer:
         answer = self._ranked(locator, located)
         first = [Candidate(quote.node, 1.0, (quote,)) for quote in told.quotes]
         candidates = _distinct([*first, *answer.candidates])

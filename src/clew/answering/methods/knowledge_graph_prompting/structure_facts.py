@@ -27,7 +27,7 @@ LEAST = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class StructureFact:
     """A fact as a text and as a value, with its quotations."""
 
     text: str
@@ -35,7 +35,7 @@ class Fact:
     value: int | str | None = None
 
 
-def fact(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact | None:
+def fact(locator: Locator, wants: Wanted, located: Sequence[Located]) -> StructureFact | None:
     """Return the requested fact, or None if the base does not contain it."""
     if wants.what == "count":
         return _count(locator, wants)
@@ -63,7 +63,7 @@ def _named(locator: Locator) -> DocumentMap | None:
     return library.outline.map(library.outline.documents[0]) if len(library.outline.documents) == 1 else None
 
 
-def _count(locator: Locator, wants: Wanted) -> Fact | None:
+def _count(locator: Locator, wants: Wanted) -> StructureFact | None:
     """Count the pages, sections, tables or figures of a document. The question may name only the document."""
     own = _named(locator)
     if own is None:
@@ -74,7 +74,7 @@ def _count(locator: Locator, wants: Wanted) -> Fact | None:
     counted, quotes = _counted(own, wants.kind)
     if not counted:
         return None
-    return Fact(f"{own.title} has {counted} {wants.kind}{'s' if counted != 1 else ''}.", quotes, counted)
+    return StructureFact(f"{own.title} has {counted} {wants.kind}{'s' if counted != 1 else ''}.", quotes, counted)
 
 
 def _counted(own: DocumentMap, kind: Kind) -> tuple[int, tuple[Passage, ...]]:
@@ -87,7 +87,7 @@ def _counted(own: DocumentMap, kind: Kind) -> tuple[int, tuple[Passage, ...]]:
     return len(nodes), tuple(most_telling(own.kb.node(node), kind) for node in nodes[:MOST_LISTED])
 
 
-def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
+def _page(locator: Locator, located: Sequence[Located]) -> StructureFact | None:
     """Return the page of a named part, of the best section, or of the best passage."""
     section = None if located else _section(locator, Wanted("section", about=locator.rest), by_heading=True)
     if located and located[0].part.nodes:
@@ -105,7 +105,7 @@ def _page(locator: Locator, located: Sequence[Located]) -> Fact | None:
     label = own.page_labels[own.page_numbers.index(quote.page)] if quote.page in own.page_numbers else ""
     printed = f" (printed as {label})" if label and label != str(quote.page) else ""
     where = f"{located[0].part.name}: " if located else f"{quote.text}: " if section is not None else ""
-    return Fact(f"{where}page {quote.page}{printed} of {own.title}", (quote,), quote.page)
+    return StructureFact(f"{where}page {quote.page}{printed} of {own.title}", (quote,), quote.page)
 
 
 def _best(locator: Locator) -> int | None:
@@ -122,7 +122,7 @@ def _best(locator: Locator) -> int | None:
     return int(nodes[locator.fits(nodes).argmax()]) if len(nodes) else None
 
 
-def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fact | None:
+def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> StructureFact | None:
     """Return the section of a named document that fits best by its heading and its passages."""
     own = _named(locator)
     if own is None or not own.headings:
@@ -158,10 +158,10 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> Fa
     nodes = own.part(best).nodes
     if nodes:
         quotes.append(most_telling(own.kb.node(nodes[0]), locator.rest))
-    return Fact(f"{best.title}{where}", tuple(quotes))
+    return StructureFact(f"{best.title}{where}", tuple(quotes))
 
 
-def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact | None:
+def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> StructureFact | None:
     """Return the section or page directly after or before a named one."""
     if not located:
         return None
@@ -174,7 +174,7 @@ def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact
             return None
         beside = own.page(place)
         quotes = tuple(most_telling(own.kb.node(node), "") for node in beside.nodes[:5])
-        return Fact("\n".join(quote.text for quote in quotes), quotes, beside.page)
+        return StructureFact("\n".join(quote.text for quote in quotes), quotes, beside.page)
     here = next((one for one in own.headings if one.start == part.start), None)
     if here is None:
         return None
@@ -182,10 +182,10 @@ def _beside(locator: Locator, wants: Wanted, located: Sequence[Located]) -> Fact
     place = peers.index(here) + step
     if not 0 <= place < len(peers):
         return None
-    return Fact(peers[place].title, (heading_quote(own, peers[place]),))
+    return StructureFact(peers[place].title, (heading_quote(own, peers[place]),))
 
 
-def _parts(locator: Locator, located: Sequence[Located]) -> Fact | None:
+def _parts(locator: Locator, located: Sequence[Located]) -> StructureFact | None:
     """Return the headings one level below a named section, or the top headings of a document."""
     own = locator.library.outline.map(located[0].part.document) if located else _named(locator)
     if own is None:
@@ -200,4 +200,4 @@ def _parts(locator: Locator, located: Sequence[Located]) -> Fact | None:
     if not listed:
         return None
     quotes = tuple(heading_quote(own, one) for one in listed[:MOST_LISTED])
-    return Fact("\n".join(one.title for one in listed[:MOST_LISTED]), quotes, len(listed))
+    return StructureFact("\n".join(one.title for one in listed[:MOST_LISTED]), quotes, len(listed))

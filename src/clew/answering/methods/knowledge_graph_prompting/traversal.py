@@ -37,7 +37,7 @@ class ReasoningPath:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class PossibleStep:
     """A neighbour that a path may visit next."""
 
     node: int
@@ -45,12 +45,12 @@ class Hop:
     worth: float
 
 
-Rank = Callable[[Sequence[ReasoningPath]], Sequence[Sequence[Hop]]]
+Rank = Callable[[Sequence[ReasoningPath]], Sequence[Sequence[PossibleStep]]]
 """Return the possible hops of each path, best first. Gets whole rounds at once, so that a model is asked in batches."""
 
 
 def traverse(
-    seeds: Sequence[Hop], rank: Rank, *, branching: int, hops: int, budget: int, beam: int | None = None
+    seeds: Sequence[PossibleStep], rank: Rank, *, branching: int, hops: int, budget: int, beam: int | None = None
 ) -> list[ReasoningPath]:
     """Return all paths, seeds first. The seeds count as the first of `hops` rounds.
 
@@ -292,9 +292,9 @@ def walk(
 ) -> list[ReasoningPath]:
     """Walk from the seeds and return all paths. `traverse` describes the limits."""
     with trace.span("walk") as span:
-        first = [Hop(node, score, score) for node, score in seeds]
+        first = [PossibleStep(node, score, score) for node, score in seeds]
 
-        def rank(frontier: Sequence[ReasoningPath]) -> list[list[Hop]]:
+        def rank(frontier: Sequence[ReasoningPath]) -> list[list[PossibleStep]]:
             return hops_from(asked, graph, traverser, frontier, branching)
 
         paths = traverse(first, rank, branching=branching, hops=hops, budget=budget, beam=beam)
@@ -304,7 +304,7 @@ def walk(
 
 def hops_from(
     asked: AskedPassages, graph: PassageGraph, traverser: Traverser, paths: Sequence[ReasoningPath], branching: int
-) -> list[list[Hop]]:
+) -> list[list[PossibleStep]]:
     """Return the best neighbours of each path's last passage."""
     ties = [graph.ties(path.nodes[-1]) for path in paths]
     owners = np.repeat(np.arange(len(paths), dtype=np.int32), [len(own.nodes) for own in ties])
@@ -318,7 +318,10 @@ def hops_from(
     priors = asked.prior(nodes[np.concatenate(chosen)])
     by_path = np.split(priors, np.cumsum([len(places) for places in chosen])[:-1])
     return [
-        [Hop(int(nodes[at]), float(gains[at]), float(gains[at] + prior)) for at, prior in zip(places, own, strict=True)]
+        [
+            PossibleStep(int(nodes[at]), float(gains[at]), float(gains[at] + prior))
+            for at, prior in zip(places, own, strict=True)
+        ]
         for places, own in zip(chosen, by_path, strict=True)
     ]
 

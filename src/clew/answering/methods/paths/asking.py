@@ -151,7 +151,7 @@ def pick_entities(model: LanguageModel, question: str, groups: Sequence[Group], 
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PathPair:
     """Two candidates with their context. One of them is empty if one path is a prefix of the other."""
 
     given: str
@@ -159,7 +159,7 @@ class Pair:
     second: str
 
 
-def first_is_better(model: LanguageModel, question: str, pairs: Sequence[Pair]) -> list[bool]:
+def first_is_better(model: LanguageModel, question: str, pairs: Sequence[PathPair]) -> list[bool]:
     """System 2: compare two candidates. If one is empty, check whether the other candidate is relevant at all."""
     asks = []
     for pair in pairs:

@@ -31,7 +31,7 @@ SAMPLED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrailStep:
     """One edge of a trail, followed from its head ("out") or from its tail ("in")."""
 
     relation: str
@@ -44,7 +44,7 @@ class Trail:
     """Start and steps of a walk."""
 
     start: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TrailStep, ...] = ()
 
     @property
     def end(self) -> int:
@@ -61,7 +61,7 @@ def extend(kb: KnowledgeBase, trail: Trail, use: RelationUse, rng: random.Random
     reached = [n for n in kb.neighbors(NodeSet.of([trail.end]), use.relation, use.direction) if not trail.visits(n)]
     if len(reached) >= MANY:
         reached = sorted(rng.sample(reached, SAMPLED))
-    return [replace(trail, steps=(*trail.steps, Step(use.relation, use.direction, node))) for node in reached]
+    return [replace(trail, steps=(*trail.steps, TrailStep(use.relation, use.direction, node))) for node in reached]
 
 
 def in_words(use: RelationUse) -> str:
@@ -94,11 +94,11 @@ def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list
 
 
 def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer: int) -> Trail:
-    steps: list[Step] = []
+    steps: list[TrailStep] = []
     here = answer
     for place in reversed(range(len(path.moves))):
         move = path.moves[place]
-        steps.append(Step(move.relation, move.direction, here))
+        steps.append(TrailStep(move.relation, move.direction, here))
         earlier = explorer.walk(NodeSet.of([here]), move.back) & layers[place]
         elsewhere = earlier - path.topic if place else earlier
         here = int((elsewhere if len(elsewhere) else earlier).array[0])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.methods.paths.execution import Step, Trail, nothing_found, path_of, paths
+from clew.answering.methods.paths.execution import Trail, TrailStep, nothing_found, path_of, paths
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
 from clew.answering.queries.certificates import certificate
@@ -87,7 +87,7 @@ class QaGnn(Method):
 def _trail(told: Told, walk: Sequence[int]) -> Trail:
     around = told.around
     taken = [(told.hops[around.hops[edge]], int(around.nodes[around.targets[edge]])) for edge in walk]
-    steps = [Step(hop.relation, hop.direction, end) for hop, end in taken]
+    steps = [TrailStep(hop.relation, hop.direction, end) for hop, end in taken]
     return Trail(int(around.nodes[around.sources[walk[0]]]), tuple(steps))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from clew.answering.methods.paths.asking import Pair, first_is_better, pick_chains, rate_paths
+from clew.answering.methods.paths.asking import PathPair, first_is_better, pick_chains, rate_paths
 from clew.answering.queries.relation_paths import Explorer, RelationPath
 from clew.answering.roles.choose import ModelChooser
 from clew.core.errors import InputError
@@ -186,7 +186,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class ModelJudge:
+class ModelPathJudge:
     """Asks a model as the thesis does. `diff` shows two paths as their differences after the shared part."""
 
     model: LanguageModel
@@ -207,7 +207,7 @@ class ModelJudge:
         verdicts = iter(self._better([pair for pair in shown if pair.first != pair.second]))
         return [pair.first == pair.second or next(verdicts) for pair in shown]
 
-    def _better(self, pairs: Sequence[Pair]) -> list[bool]:
+    def _better(self, pairs: Sequence[PathPair]) -> list[bool]:
         if self.reasons:
             return first_is_better(self.model, self.question, pairs)
         chosen = ModelChooser(self.model).choose([self._choice(pair) for pair in pairs])
@@ -222,17 +222,17 @@ class ModelJudge:
         batches = [texts[start : start + SCORED_AT_ONCE] for start in range(0, len(texts), SCORED_AT_ONCE)]
         return [score for batch in rate_paths(self.model, self.question, batches) for score in batch]
 
-    def _pair(self, first: Shown, second: Shown) -> Pair:
+    def _pair(self, first: Shown, second: Shown) -> PathPair:
         shared = 0
         if self.diff and first.topic == second.topic:
             while shared < min(len(first.parts), len(second.parts)) and first.parts[shared] == second.parts[shared]:
                 shared += 1
         if first.topic != second.topic:
-            return Pair("(none)", first.text, second.text)
+            return PathPair("(none)", first.text, second.text)
         given = " ".join((f"-> GIVEN_TOPIC_ENTITY: {first.topic}", *first.parts[:shared]))
-        return Pair(given, " ".join(first.parts[shared:]), " ".join(second.parts[shared:]))
+        return PathPair(given, " ".join(first.parts[shared:]), " ".join(second.parts[shared:]))
 
-    def _choice(self, pair: Pair) -> Choice:
+    def _choice(self, pair: PathPair) -> Choice:
         if pair.first and pair.second:
             return Choice(self.question, (pair.first, pair.second), 1, "candidate", pair.given)
         options = (f"[RELEVANT] {pair.first or pair.second}", "[NOT RELEVANT] nothing more is needed")
@@ -265,7 +265,7 @@ class LikenessJudge:
         return [self._known[path] for path in shown]
 
 
-PathJudge = ModelJudge | LikenessJudge
+PathJudge = ModelPathJudge | LikenessJudge
 
 
 def select(shown: Sequence[Shown], judge: PathJudge, mode: Mode, keep: int, size: int) -> list[int]:
@@ -338,7 +338,7 @@ class PathSearch:
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgedQuestion:
     """A question as its judges see it, and the judges."""
 
     question: str
@@ -350,7 +350,7 @@ class Asked:
 
 
 def grow(
-    search: PathSearch, explorer: Explorer, topic: NodeSet, asked: Asked, embedder: Embedder, *, final: bool
+    search: PathSearch, explorer: Explorer, topic: NodeSet, asked: JudgedQuestion, embedder: Embedder, *, final: bool
 ) -> list[RelationPath]:
     """Grow paths hop by hop from the topic. A selected path competes with its continuations.
 

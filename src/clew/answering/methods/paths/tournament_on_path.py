@@ -29,8 +29,8 @@ from typing import Literal
 from clew.answering.methods.paths.asking import Group, answers_from, is_answered, is_enough, pick_entities
 from clew.answering.methods.paths.execution import (
     Scored,
-    Step,
     Trail,
+    TrailStep,
     answer_read,
     answer_refined,
     best_ends,
@@ -39,11 +39,11 @@ from clew.answering.methods.paths.execution import (
     triples,
 )
 from clew.answering.methods.paths.search import (
-    Asked,
     Filter,
+    JudgedQuestion,
     LikenessJudge,
     Mode,
-    ModelJudge,
+    ModelPathJudge,
     PathSearch,
     Shown,
     Stop,
@@ -159,7 +159,7 @@ class TournamentOnPath(Method):
             self.seed,
         )
 
-    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: OpenBase) -> Asked:
+    def _asked(self, question: str, found: Topics, topics: Sequence[Topic], tools: OpenBase) -> JudgedQuestion:
         model, first = tools.model, self.system == 1
         hidden = model is not None and _default(self.mask, not first)
         masked = {int(node): f"E{topic.nodes.array[0]}" for topic in topics for node in topic.nodes} if hidden else {}
@@ -167,12 +167,12 @@ class TournamentOnPath(Method):
         shown = mask_topics(question, names) if hidden else found.question
         label = _labels(tools, masked)
         if model is None:
-            return Asked(shown, label, LikenessJudge(FusedScorer(tools.embedder), shown))
+            return JudgedQuestion(shown, label, LikenessJudge(FusedScorer(tools.embedder), shown))
         few_shot = first if self.shots is None else self.shots == "few"
-        judge = ModelJudge(model, shown, _default(self.diff, not first), few_shot, _default(self.reasons, True))
-        return Asked(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
+        judge = ModelPathJudge(model, shown, _default(self.diff, not first), few_shot, _default(self.reasons, True))
+        return JudgedQuestion(shown, label, judge, lambda candidate: is_answered(model, shown, candidate))
 
-    def _paths(self, question: str, topic: Topic, asked: Asked, tools: OpenBase) -> Scored:
+    def _paths(self, question: str, topic: Topic, asked: JudgedQuestion, tools: OpenBase) -> Scored:
         search, ranker, embedder = self._search, path_ranker_of(tools), phrase_embedder(tools)
         if search.filter == "aligned":
             fitting = ranker.rank(mask_topic(question, [topic.text]), topic.nodes, search.depth)
@@ -186,7 +186,7 @@ class TournamentOnPath(Method):
         )
         return [(path, 1.0 / (1 + place), ranker.explorer.execute(path)) for place, path in enumerate(kept)]
 
-    def _read(self, question: str, topics: Sequence[Topic], asked: Asked, tools: OpenBase) -> Answer:
+    def _read(self, question: str, topics: Sequence[Topic], asked: JudgedQuestion, tools: OpenBase) -> Answer:
         """System 1: answer from all selected walks. Without a model, use the path most similar to the question."""
         kb, model, ranker = tools.kb, tools.model, path_ranker_of(tools)
         prune, enough = _prune_by_likeness(asked), None
@@ -223,7 +223,7 @@ def _labels(tools: OpenBase, masked: Mapping[int, str]) -> Callable[[int], str]:
     return lambda node: masked[node] if node in masked else tools.kb.refs([node])[0].name
 
 
-def _prune_by_likeness(asked: Asked) -> Prune:
+def _prune_by_likeness(asked: JudgedQuestion) -> Prune:
     """Return a function that selects the entities most similar to the question, together with their path."""
 
     def prune(groups: Sequence[Group], keep: int) -> Sequence[int]:
@@ -253,7 +253,7 @@ def grow_walks(
     search: PathSearch,
     explorer: Explorer,
     topics: Sequence[Topic],
-    asked: Asked,
+    asked: JudgedQuestion,
     embedder: Embedder,
     prune: Prune,
     enough: Callable[[Sequence[Trail]], bool] | None = None,
@@ -295,7 +295,9 @@ def explored(walk: Walk, label: Callable[[int], str]) -> str:
     return " ".join(named)
 
 
-def _pruned(search: PathSearch, walks: Sequence[Walk], asked: Asked, embedder: Embedder, prune: Prune) -> list[Walk]:
+def _pruned(
+    search: PathSearch, walks: Sequence[Walk], asked: JudgedQuestion, embedder: Embedder, prune: Prune
+) -> list[Walk]:
     texts = [f"{path_text(walk.path)} {asked.label(walk.trail.end)}" for walk in walks]
     few = [walks[at] for at in prefilter(asked.question, texts, search.filtered, search.filter, embedder, search.seed)]
     groups: dict[str, list[Walk]] = {}
@@ -324,7 +326,7 @@ def _steps(explorer: Explorer, walk: Walk, lead: Lead) -> list[Walk]:
     ]
 
 
-def _over(explorer: Explorer, here: int, hop: Hop, end: int) -> tuple[Step, ...]:
+def _over(explorer: Explorer, here: int, hop: Hop, end: int) -> tuple[TrailStep, ...]:
     """Return the edges of a hop: one, or two with an unnamed node between them."""
     if len(hop) == 1:
         return (_step(hop[0], end),)
@@ -332,5 +334,5 @@ def _over(explorer: Explorer, here: int, hop: Hop, end: int) -> tuple[Step, ...]
     return (_step(hop[0], int(middle.array[0])), _step(hop[1], end))
 
 
-def _step(move: Move, end: int) -> Step:
-    return Step(move.relation, move.direction, end)
+def _step(move: Move, end: int) -> TrailStep:
+    return TrailStep(move.relation, move.direction, end)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.answering.methods.answering import (
-    Found,
+    RetrievedNode,
     answer_nodes,
     answer_placed,
     answer_with_passages,
@@ -142,7 +142,7 @@ class LlmReranker(Method):
         """Return ranked nodes with their scores, and their ranks before and after."""
         reranker = reranker_for(tools, self.reranker)
         ranking = nearest(tools, question, self.k, answer_nodes(tools.kb), relations=self.with_relations)  # 1
-        found = [Found(node, score, None, "by meaning") for node, score in ranking]
+        found = [RetrievedNode(node, score, None, "by meaning") for node, score in ranking]
         with trace.span("rerank"):
             placed = rerank_groups(reranker, question, [found])  # 2
         return answer_placed(tools.kb, question, placed, reranker)

@@ -98,7 +98,7 @@ def question_kind(question: str) -> QuestionKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedCandidates:
     """Distinct candidates, best first, with the entities of the question and the question without brackets."""
 
     question: str
@@ -109,21 +109,21 @@ class Proposal:
     """A generator's answer to a question for yes, no or a number."""
 
 
-CandidateSource = Callable[[str, int], Proposal]
+CandidateSource = Callable[[str, int], ProposedCandidates]
 """A question and a number of candidates → at most that many candidates to rerank."""
 
 
-def of_method(question: str, k: int, *, answer: Callable[[str], Answer], names: Names) -> Proposal:
+def of_method(question: str, k: int, *, answer: Callable[[str], Answer], names: Names) -> ProposedCandidates:
     """Return the first k candidates of another method, without the entities of the question."""
     plain, entities = question_entities(question, names)
     nodes = dict.fromkeys(c.node.id for c in answer(question).candidates if c.node.id not in entities)
-    return Proposal(plain, entities, tuple(nodes)[:k])
+    return ProposedCandidates(plain, entities, tuple(nodes)[:k])
 
 
-def near_entities(question: str, k: int, *, kb: KnowledgeBase, names: Names) -> Proposal:
+def near_entities(question: str, k: int, *, kb: KnowledgeBase, names: Names) -> ProposedCandidates:
     """Return the k likeliest answer nodes by random walks from the question's entities. Needs no model and no texts."""
     plain, entities = question_entities(question, names)
-    return Proposal(plain, entities, tuple(nearby(kb, entities, k, among=answer_nodes(kb)).nodes.tolist()))
+    return ProposedCandidates(plain, entities, tuple(nearby(kb, entities, k, among=answer_nodes(kb)).nodes.tolist()))
 
 
 def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float | None:
@@ -139,13 +139,13 @@ def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float 
     return None
 
 
-def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> Proposal:
+def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> ProposedCandidates:
     """Return a model's different answers as nodes, in its order. Note answers that match no node."""
     plain, entities = question_entities(question, names)
     [written] = writer.answers([plain], k)
     value = first_value(question_kind(plain), written.texts)
     if value is not None:
-        return Proposal(plain, entities, (), value=value)
+        return ProposedCandidates(plain, entities, (), value=value)
     nodes: dict[int, None] = {}
     unknown = []
     for text in written.texts:
@@ -156,7 +156,7 @@ def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> P
             nodes[links[0].node] = None
     notes = [f"no node is called {', '.join(unknown)}"] if unknown else []
     notes += [written.problem] if written.problem else []
-    return Proposal(plain, entities, tuple(nodes)[:k], tuple(notes))
+    return ProposedCandidates(plain, entities, tuple(nodes)[:k], tuple(notes))
 
 
 class Given(BaseModel):
@@ -183,7 +183,9 @@ def read_candidates(file: Path) -> dict[str, Given]:
     return lines
 
 
-def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeBase, names: Names) -> Proposal:
+def of_file(
+    question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeBase, names: Names
+) -> ProposedCandidates:
     """Return the candidates of the line with this question."""
     if question not in lines:
         raise NotFoundError(f"the file of candidates has no line with the question {question!r}")
@@ -192,7 +194,7 @@ def of_file(question: str, k: int, *, lines: Mapping[str, Given], kb: KnowledgeB
     candidates, unknown = _named(lines[question].candidates, kb, names)
     lost = [*unknown_entities, *unknown]
     notes = (f"no node is called {', '.join(lost)}",) if lost else ()
-    return Proposal(plain, given or entities, candidates[:k], notes)
+    return ProposedCandidates(plain, given or entities, candidates[:k], notes)
 
 
 def _named(texts: Sequence[str], kb: KnowledgeBase, names: Names) -> tuple[tuple[int, ...], list[str]]:

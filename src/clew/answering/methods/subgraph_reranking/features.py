@@ -134,7 +134,7 @@ SEPARATOR = " ; "
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class CandidatePool:
     """The candidates of one question in the order of their source, each with its subgraph."""
 
     question: str
@@ -154,11 +154,11 @@ def make_pool(
     question: str,
     subgraphs: Sequence[Subgraph],
     write: Callable[[Sequence[Subgraph]], Sequence[str]] | None = None,
-) -> Pool:
+) -> CandidatePool:
     """Build the pool of candidates. `write` converts subgraphs to text, by default fact by fact."""
     names = tuple(ref.name for ref in kb.refs([subgraph.candidate for subgraph in subgraphs]))
     texts = write(subgraphs) if write else [linearize(kb, subgraph) for subgraph in subgraphs]
-    return Pool(question, names, tuple(subgraphs), tuple(texts), tuple(_path_text(kb, s) for s in subgraphs))
+    return CandidatePool(question, names, tuple(subgraphs), tuple(texts), tuple(_path_text(kb, s) for s in subgraphs))
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class FeaturePipeline:
         }
         return tuple(name for group in self.groups for name in names[group])
 
-    def matrix(self, pool: Pool) -> FloatArray:
+    def matrix(self, pool: CandidatePool) -> FloatArray:
         """Return one row per candidate."""
         if not len(pool):
             return np.empty((0, len(self.columns)))
@@ -204,7 +204,7 @@ class FeaturePipeline:
         }
         return np.concatenate([parts[group]() for group in self.groups], axis=1)
 
-    def _match(self, pool: Pool, in_words: FloatArray) -> FloatArray:
+    def _match(self, pool: CandidatePool, in_words: FloatArray) -> FloatArray:
         question = self.embedder.embed([pool.question], role="query")[0]
         vectors = (self._vectors(pool.names), in_words, self._vectors(pool.path_texts))
         return np.stack([part @ question for part in vectors], axis=1)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answering.methods.subgraph_reranking.features import SEPARATOR, FeaturePipeline, FloatArray, Pool
+from clew.answering.methods.subgraph_reranking.features import SEPARATOR, CandidatePool, FeaturePipeline, FloatArray
 from clew.answering.methods.subgraph_reranking.graph_to_text import highlight
 from clew.core.scores import round_scores
 from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN, tokenizer_of
@@ -64,7 +64,7 @@ class Ranker(Protocol):
         """Name in evidence and tables."""
         ...
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return one score per candidate, in the order of the pool."""
         ...
 
@@ -80,7 +80,7 @@ class SourceOrder:
 
     name: str = "none"
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return scores that decrease from 1."""
         return 1.0 / np.arange(1, len(pool) + 1)
 
@@ -92,7 +92,7 @@ class RandomOrder:
     seed: int = 0
     name: str = "random"
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return uniform random numbers."""
         digest = hashlib.sha256(f"{self.seed}\n{pool.question}".encode()).digest()
         return np.random.default_rng(int.from_bytes(digest[:8], "little")).random(len(pool))
@@ -105,11 +105,11 @@ class SemanticRanker:
     embedder: Embedder
     name: str = "semantic"
 
-    def texts(self, pool: Pool) -> Sequence[str]:
+    def texts(self, pool: CandidatePool) -> Sequence[str]:
         """Return the texts to compare with the question."""
         return pool.names
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return the cosines."""
         if not len(pool):
             return np.empty(0)
@@ -124,7 +124,7 @@ class MatchRanker(SemanticRanker):
 
     name: str = "match"
 
-    def texts(self, pool: Pool) -> Sequence[str]:
+    def texts(self, pool: CandidatePool) -> Sequence[str]:
         """Return the relations of the first path to each candidate."""
         return pool.path_texts
 
@@ -184,7 +184,7 @@ class FeatureRanker:
     pipeline: FeaturePipeline
     model: TabularModel
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return the predictions for each candidate."""
         return self.model.predict(self.pipeline.matrix(pool))
 
@@ -198,12 +198,12 @@ class NeuralRanker:
     graph: bool = True
     marked: bool = True
 
-    def scores(self, pool: Pool) -> FloatArray:
+    def scores(self, pool: CandidatePool) -> FloatArray:
         """Return the scores of the encoder."""
         return self.scorer.score(neural_texts(pool, graph=self.graph, marked=self.marked))
 
 
-def neural_texts(pool: Pool, *, graph: bool, marked: bool) -> list[tuple[str, str]]:
+def neural_texts(pool: CandidatePool, *, graph: bool, marked: bool) -> list[tuple[str, str]]:
     """Return the neural ranker's input for each candidate: the question, then candidate or subgraph (section 4.4)."""
     if not graph:
         return [(f"{pool.question}{SEPARATOR}{name}", "") for name in pool.names]
