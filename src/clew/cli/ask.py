@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +33,7 @@ from clew.cli.options import (
     RelationFix,
     Shown,
     ShownAll,
+    ShownMore,
     TraceFile,
     TypeFix,
     assignments,
@@ -47,6 +49,10 @@ if TYPE_CHECKING:
 
 
 MOST_EVIDENCE = 3
+MOST_PLACES = 3
+"""Number of further passages that a brief answer from documents lists."""
+LONGEST_LINE = 100
+"""Maximum number of characters to quote from a further passage."""
 
 
 def ask(
@@ -61,6 +67,7 @@ def ask(
     method: Method = "auto",
     k: Shown = 10,
     every: ShownAll = False,
+    more: ShownMore = False,
     option: Options = None,
     no_kinds: NoKinds = False,
     fix: Fix = None,
@@ -129,7 +136,7 @@ def ask(
         shown = answer.to_dict()
         print_json({**shown, "answers": shown["answers"][:k]})
     else:
-        show_answer(answer, k)
+        show_answer(answer, k, is_brief=not (more or every))
 
 
 def show_estimate(estimate: Estimate, as_json: bool) -> None:
@@ -141,8 +148,11 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
         out.line(("a guess: what the model says decides what it is asked next", "dim"))
 
 
-def show_answer(answer: Answer, k: int) -> None:
-    """Print an answer: its state, its text, and the candidates by group with evidence."""
+def show_answer(answer: Answer, k: int, *, is_brief: bool = False) -> None:
+    """Print an answer: its state, its text, and the candidates by group with evidence.
+
+    A brief answer from documents lists at most `MOST_PLACES` further passages, on one line each.
+    """
     if answer.outage is not None:
         out.line((answer.outage, "yellow"))
     if answer.headline:
@@ -158,7 +168,12 @@ def show_answer(answer: Answer, k: int) -> None:
     if answer.rows:
         show_rows(answer, k)
     rank, with_evidence = 0, sum(bool(candidate.evidence) for candidate in answer.candidates)
-    for title, group in () if answer.rows else answer.sections(k):
+    places = _further_places(answer) if is_brief else None
+    for place in (places or ())[:MOST_PLACES]:
+        out.line(f"  {place}")
+    if places and len(places) > MOST_PLACES:
+        out.line((f"{len(places) - MOST_PLACES:,} more passages: --more shows them", "dim"))
+    for title, group in () if answer.rows or places is not None else answer.sections(k):
         out.line((f"{title}:", "dim"))
         for candidate in group:
             rank, node = rank + 1, candidate.node
@@ -168,7 +183,7 @@ def show_answer(answer: Answer, k: int) -> None:
                 out.line(f"       {piece.in_words()}")
     if 0 < with_evidence < rank:
         out.line((f"evidence was collected for {with_evidence:,} of these {rank:,}: -O shown=N collects more", "dim"))
-    if rank < len(answer.matches) and not answer.rows:
+    if rank < len(answer.matches) and not answer.rows and places is None:
         out.line((f"{len(answer.matches) - rank:,} more: -k N shows more of them, --all lists every one", "dim"))
     for note in answer.notes[answer.outage is not None :]:
         out.line((note, "dim"))
@@ -187,22 +202,32 @@ def show_rows(answer: Answer, k: int) -> None:
         out.line((f"{len(answer.rows) - k:,} more rows: -k N shows more of them, --all lists every one", "dim"))
 
 
-def show_text(answer: Answer) -> None:
-    """Print a text with its citations, or the answering passage with the marked sentences in bold."""
+def _further_places(answer: Answer) -> list[str] | None:
+    """Return a line for each passage that the text does not quote, or None if the answer is not from documents."""
     from clew.core.types import Passage
 
-    first = answer.evidence[0] if answer.evidence else None
-    if isinstance(first, Passage) and first.mark is not None and first.text == answer.text:
-        start, end = first.mark
-        out.line(first.text[:start], (first.text[start:end], "bold"), first.text[end:])
-        out.line(("; ".join(filter(None, (first.place, first.section))), "dim"))
-        return
+    quoted = {piece.node.id for piece in answer.evidence if isinstance(piece, Passage)}
+    firsts = [next((p for p in one.evidence if isinstance(p, Passage) and p.file), None) for one in answer.candidates]
+    if answer.text is None or not any(firsts):
+        return None
+    others = [one for one in firsts if one is not None and one.node.id not in quoted]
+    return [f"{one.place}: {shorten(one.marked, LONGEST_LINE, placeholder=' …')}" for one in others]
+
+
+def show_text(answer: Answer) -> None:
+    """Print a text with its citations. The passage of the first citation follows, with the marked sentences in bold."""
+    from clew.core.types import Passage
+
     out.line((answer.text or "", "bold"))
     said = " ".join((answer.text or "").split())
     for number, piece in enumerate(answer.evidence, start=1):
         is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
         shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
         out.line(f"  [{number}] {shown}")
+        if number == 1 and isinstance(piece, Passage) and is_said and piece.mark and piece.marked != piece.text:
+            start, end = piece.mark
+            out.line((piece.section, "dim")) if piece.section else None
+            out.line(piece.text[:start], (piece.text[start:end], "bold"), piece.text[end:])
 
 
 def methods(as_json: AsJson = False) -> None:

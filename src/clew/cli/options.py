@@ -40,6 +40,7 @@ Options = Annotated[
 Method = Annotated[str, typer.Option("--method", "-m", help="Method for answering, see `clew methods`.")]
 Shown = Annotated[int, typer.Option("-k", min=1, help="Number of answers to show.")]
 ShownAll = Annotated[bool, typer.Option("--all", help="Show all answers.")]
+ShownMore = Annotated[bool, typer.Option("--more", help="Show the other passages of documents with their evidence.")]
 NoKinds = Annotated[
     bool,
     typer.Option("--no-kinds", help="Match names exactly, without their descendants in a hierarchy."),

@@ -59,6 +59,15 @@ def test_of_several_sentences_those_that_are_said_are_the_answer(folder):
     assert answer.certainty >= FOUND
 
 
+def test_a_brief_answer_is_a_sentence_its_passage_and_one_line_for_each_further_place(folder, run):
+    told, more = (run("ask", folder, QUESTION, *given)[1] for given in ((), ("--more",)))
+    sentence = "The fee for a berth is 25 euros a night."
+    assert told.startswith(sentence)
+    assert f"{sentence} It is paid at the office." in told
+    assert [line for line in told.splitlines() if line.startswith("  note.md: ")]
+    assert len(told.splitlines()) < len(more.splitlines())
+
+
 def test_no_way_to_ask_shows_the_lie_first(folder, run):
     with serving() as server:
         server.misbehave = [lambda handler, _: handler.send(200, chat_body(reply(LIE)))] * 100

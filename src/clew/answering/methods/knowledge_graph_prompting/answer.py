@@ -1,7 +1,7 @@
 """Turn ranked passages into an answer: the reader's text, and quotations that can be checked.
 
-A quotation is a span of a passage with its file, page, section and position. Without a model, the answer is the whole
-best passage with its most relevant sentences marked. With a model, each sentence it writes is cited and checked.
+A quotation is a span of a passage with its file, page, section and position. Without a model, the answer is the
+answering sentence, with its passage as evidence. With a model, each sentence it writes is cited and checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from clew.answering.reading.documents.close_reading import (
     CloseReading,
     is_table,
     most_telling,
-    told,
     writes,
 )
 from clew.answering.roles.read import cited_text
@@ -72,7 +71,7 @@ def answer_from_passages(
 def answer_from_quotes(
     kb: KnowledgeBase, question: str, close: CloseReading, looked_up: str | None = None, *, is_english: bool = True
 ) -> Answer:
-    """Return the passages as candidates with marked sentences. The first candidate is the answer.
+    """Return the passages as candidates with marked sentences. The sentence of the first candidate is the answer.
 
     If it is not certain, the text adds sentences of the next passages. If no top passage mentions a name of the
     question, a certain answer becomes uncertain, and an uncertain answer counts as not found. `looked_up` is the likely
@@ -89,8 +88,7 @@ def answer_from_quotes(
     answer = Answer(question, candidates, certainty=close.certainty, answer_count=1)
     if not candidates or not close.found:
         return replace(answer, text=NOT_FOUND, answer_count=0)
-    first = [kb.node(node) for node in sorted(shared[0])]
-    said = looked_up or _told_whole(first, close)
+    said = looked_up or close.told(kb.node(shared[0][0]))
     near = [piece for one in candidates[:READ] for piece in one.evidence if isinstance(piece, Passage)]
     texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
     names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
@@ -102,7 +100,7 @@ def answer_from_quotes(
         return replace(answer, text=f"{NOT_FOUND} The nearest passages do not mention {names}.", answer_count=0)
     quotes = tuple(_passage(one) for one in candidates[:UNSURE])
     others = [kb.node(one.node.id) for one in candidates[1:UNSURE]]
-    told_too = [_headed(node, told(node, close.mark(node) or (0, len(node.text))), ": ") for node in others]
+    told_too = [_headed(node, close.told(node)) for node in others]
     lines = [f"[{number}] {text}" for number, text in enumerate((said, *told_too), start=1)]
     if names:
         lines.append(f"None of them mentions {names}.")
@@ -121,19 +119,10 @@ def gone_on(kb: KnowledgeBase, place: Sequence[int]) -> list[int]:
     return nodes
 
 
-def _told_whole(place: Sequence[Node], close: CloseReading) -> str:
-    """Return the text of adjacent passages under their heading. Of a long table, return only its relevant rows."""
-    texts = [
-        told(node, mark) if is_table(node) and len(node.text) > LONGEST_QUOTE and mark else node.text
-        for node, mark in ((node, close.mark(node)) for node in place)
-    ]
-    return _headed(place[0], "\n\n".join(texts), "\n")
-
-
-def _headed(node: Node, text: str, between: str) -> str:
+def _headed(node: Node, text: str) -> str:
     """Add the heading before a text, unless the text already contains it."""
     heading = (node.attributes.get("section") or "").split(" › ")[-1]
-    return f"{heading}{between}{text}" if heading and not writes(text, heading) else text
+    return f"{heading}: {text}" if heading and not writes(text, heading) else text
 
 
 def sharing_places(kb: KnowledgeBase, ranked: Sequence[int]) -> list[list[int]]:

@@ -62,6 +62,10 @@ class CloseReading:
         seen = self.seen.get(node.id)
         return None if seen is None else telling_sentences(node, seen)
 
+    def told(self, node: Node) -> str:
+        """Return the answering sentences of a passage, or its whole text if the network did not read it."""
+        return told(node, self.mark(node) or (0, len(node.text)))
+
 
 def read_closely(
     kb: KnowledgeBase, network: PassageNetwork, question: str, ranking: Ranking, read: Sequence[int]
