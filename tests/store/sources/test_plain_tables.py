@@ -196,3 +196,25 @@ def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their
     (tmp_path / "204-7.csv").write_text("Film,Year\nSukran,2005\nHeat,1995\n")
     clew.build([tmp_path / "204-7.csv"], tmp_path / "films.kb")
     assert clew.open(tmp_path / "films.kb").schema.type_names == ("Film",)
+
+
+def test_a_column_with_one_unit_is_numbers_and_a_total_is_left_out(tmp_path):
+    text = """name,weight,price,share,code,height
+Alpha,12 kg,"$1,200.50",45 %,12A,5 m
+Beta,3.5 kg,$80,5%,13A,6 m
+Gamma,0.5 kg,$1,50%,14A,7 ft
+Total,16 kg,"$1,281.50",100%,,
+"""
+    base = build(tmp_path, parcels=text)
+    assert base.schema.node_type("parcel").count == 3
+    kinds = {"weight": "number", "price": "number", "share": "integer", "height": "text"}
+    assert {name: base.schema.attribute_types[name] for name in kinds} == kinds
+    notes = read_sources([tmp_path / "parcels.csv"]).notes
+    assert {"parcels.weight is in kg.", "parcels.price is in $.", "parcels.share is in %."} <= set(notes)
+    assert any("total" in note for note in notes)
+
+
+@pytest.mark.parametrize("last", ["Total,4", "Sum of nothing else,9", "Delta,6"])
+def test_a_last_row_that_sums_up_nothing_stays(last, tmp_path):
+    base = build(tmp_path, parcels=f"name,weight\nAlpha,1\nBeta,2\nGamma,3\n{last}\n")
+    assert base.schema.node_type("parcel").count == 4

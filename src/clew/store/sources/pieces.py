@@ -266,6 +266,10 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
 """Numbers with thousands separators, or with a typographic minus sign."""
+_MEASURED = (
+    r"^(?P<currency>[$€£¥]?) ?(?P<number>[-−]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:[.][0-9]+)?)"
+    r"(?P<unit> ?[%€]| [^\W\d_][^\d\s]{0,11}[23]?|)$"
+)
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
@@ -293,6 +297,24 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
         return typed_by_content(plain_digits)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
     return cleaned if dates is None else dates
+
+
+def measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
+    """Return the numbers of a text column and their unit, if all cells have the same: `$1,200`, `45 %`, `12 kg`.
+
+    A word is a unit only after a blank, since codes such as 12A have none.
+    """
+    values = missing_to_null(column, pa.array(_MISSING))
+    sample = values.drop_null().slice(0, _SAMPLE)
+    if not len(sample) or not _all_match(sample, _MEASURED) or not _all_match(values, _MEASURED):
+        return None
+    parts = pc.extract_regex(values, _MEASURED)
+    units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
+    units = [pc.unique(one).to_pylist() for one in units]
+    if any(len(one) != 1 for one in units) or not any(one[0] for one in units):
+        return None
+    numbers = pc.replace_substring(pc.replace_substring(pc.struct_field(parts, "number"), ",", ""), "−", "-")
+    return typed_by_content(numbers), units[0][0] or units[1][0]
 
 
 def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:

@@ -23,8 +23,17 @@ from clew.store.sources.columns import KEY_ENDINGS, NAMES, plain
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
 from clew.store.sources.jsonl import column_of
-from clew.store.sources.pieces import RawTable, as_edges, as_nodes, as_text, is_list, is_text, typed_by_content
-from clew.store.sources.profile import TableProfile, nouns_of, profile_tables, split_lists
+from clew.store.sources.pieces import (
+    RawTable,
+    as_edges,
+    as_nodes,
+    as_text,
+    is_list,
+    is_text,
+    measured,
+    typed_by_content,
+)
+from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists
 
 KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
@@ -96,7 +105,7 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
 
 def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
     """Read files as tables of one database: columns with keys or names of other rows become relations."""
-    contents, sources = {}, {}
+    contents, sources, notes = {}, {}, list[str]()
     for raw in files:
         if not raw.table.num_rows:
             raise SourceError("the file contains no rows", file=raw.file)
@@ -107,8 +116,17 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
             column: cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)
             for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True)
         }
+        for column, cells in typed.items():
+            if not raw.typed and is_text(cells.type) and (found := measured(cells)) is not None:
+                typed[column] = found[0]
+                notes.append(f"{name}.{column} is in {found[1]}.")
+        if ends_in_total(typed):
+            count = raw.table.num_rows - 1
+            notes.append(f"Left out as a total: the last row of {raw.file}.")
+            raw = replace(raw, table=raw.table.slice(0, count))
+            typed = {column: cells.slice(0, count) for column, cells in typed.items()}
         contents[name], sources[name] = split_lists(typed), raw
-    return _graph(_loaded(contents, sources, options), options, [])
+    return _graph(_loaded(contents, sources, options), options, notes)
 
 
 def _content(column: pa.Array) -> pa.ChunkedArray:
