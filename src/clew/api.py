@@ -324,6 +324,7 @@ def build(
     """
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.rows import DocumentOptions
+    from clew.documents.workbooks import with_workbooks
     from clew.store.building import build as build_base
     from clew.store.building import into
     from clew.store.graph.schema_file import schema_edits
@@ -342,7 +343,7 @@ def build(
     if nodes_only:
         tables = restricted(read_remote_nodes(given), visible or {})
     else:
-        tables = sources if isinstance(sources, Tables) else read_sources(with_logins(given), options)
+        tables = sources if isinstance(sources, Tables) else read_sources(with_workbooks(with_logins(given)), options)
         tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return into(

@@ -138,6 +138,7 @@ def build(
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
     from clew.documents.rows import DocumentOptions
+    from clew.documents.workbooks import with_workbooks
     from clew.store.building import build as build_base
     from clew.store.building import into
     from clew.store.graph.schema_file import schema_edits
@@ -175,7 +176,9 @@ def build(
                 raise InputError("--nodes-only reads no files: leave out the options for reading files")
             tables = restricted(read_remote_nodes(sources or []), rules)
         else:
-            tables = with_categories(restricted(read_sources(with_logins(sources or []), options), rules))
+            tables = with_categories(
+                restricted(read_sources(with_workbooks(with_logins(sources or [])), options), rules)
+            )
 
         def build_in(folder: Path) -> BuildReport:
             return build_base(tables, folder, edits=edits, skip_bad=skip_bad, widen=widen, say=say)

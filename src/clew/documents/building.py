@@ -22,6 +22,7 @@ from clew.documents.passages import outline
 from clew.documents.processes import ReadingProcesses, ReadingWorkers
 from clew.documents.reading import check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
+from clew.documents.workbooks import SHEETS, are_tables
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.protocol import Embedder
 from clew.store.building import BuildReport, Say, facts_of, into, write_base
@@ -99,6 +100,8 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
         return False
     endings = {named_ending(file) for file in files}
+    if endings & SHEETS and not (endings - SHEETS) & PROSE:
+        return not all(are_tables(file) for file in files if named_ending(file) in SHEETS)
     if endings & GRAPH:
         return endings & GRAPH <= RECORDS and bool(endings & DOCUMENTS)
     if endings & PROSE:

@@ -16,6 +16,7 @@ from clew.core.errors import ClewError, LockedError
 from clew.core.limits import limit_memory, limit_seconds
 from clew.documents.building import ReadFolder, earlier_rules, hold_documents, read_folder
 from clew.documents.rows import DocumentOptions
+from clew.documents.workbooks import with_workbooks
 from clew.store.building import build, into
 from clew.store.graph.schema_file import SchemaEdits
 from clew.store.graph.visibility import restricted
@@ -56,7 +57,7 @@ def main(files: str, base: str, cache: str) -> int:
                 lambda what, done, total: say(stage=what, done=done, total=total),
             )
         else:
-            found = ReadFolder(read_sources([Path(files)]), SchemaEdits())
+            found = ReadFolder(read_sources(with_workbooks([Path(files)])), SchemaEdits())
         tables = restricted(found.tables, earlier_rules(place), strict=False)
         tables = tables if are_documents else with_categories(tables)
         into(place, lambda folder: build(tables, folder, edits=found.edits, say=stage), stage, replacing)

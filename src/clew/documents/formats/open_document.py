@@ -96,9 +96,9 @@ class _Walk:
     def body(self, kind: Element) -> None:
         """Read a text, a spreadsheet or a presentation."""
         if kind.tag == "spreadsheet":
-            for number, table in enumerate(kind.findall("table"), 1):
+            for number, (name, sheet) in enumerate(sheets(kind), 1):
                 self.builder.page = number
-                add_sheet(self.builder, table.get("name", ""), _sheet(table))
+                add_sheet(self.builder, name, sheet)
         elif kind.tag in {"presentation", "drawing"}:
             for number, page in enumerate(kind.findall("page"), 1):
                 self.builder.page = number
@@ -255,6 +255,12 @@ def _cells_of(row: Element) -> Iterator[Element]:
             for _ in range(_span(cell, "number-columns-repeated")):
                 spend(1)
                 yield cell
+
+
+def sheets(spreadsheet: Element) -> Iterator[tuple[str, Sheet]]:
+    """Yield the name and the cells of each sheet."""
+    for table in spreadsheet.findall("table"):
+        yield table.get("name", ""), _sheet(table)
 
 
 def _sheet(table: Element) -> Sheet:

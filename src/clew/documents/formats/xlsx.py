@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
@@ -25,21 +25,30 @@ def read_xlsx(file: Path) -> Extracted:
     builder = TextBuilder(page=0)
     notes = []
     with unpacked(file, "workbook") as package:
-        main = package.main_part("xl/workbook.xml")
-        workbook = package.xml(main)
-        related = package.related(main)
-        strings, formats = _strings(package, related), _formats(package, related, workbook)
-        for number, sheet in enumerate(workbook.iter("sheet"), 1):
+        for number, (name, sheet) in enumerate(sheets(package), 1):
             builder.page = number
-            name = related.get(sheet.get("r:id", ""), ("", ""))[1]
-            if sheet.get("state", "visible") != "visible":
-                notes.append(f"sheet {sheet.get('name', number)!r} is hidden")
-            elif name in package.names:
-                add_sheet(builder, sheet.get("name", ""), _read_sheet(package.xml_bytes(name), strings, formats))
+            if sheet is None:
+                notes.append(f"sheet {name or number!r} is hidden")
+            else:
+                add_sheet(builder, name, sheet)
         title = package.core_title()
     if not any(block.kind != "heading" for block in builder.blocks):
         raise SourceError("the workbook contains no table", file=file)
     return builder.extracted(title, notes=notes)
+
+
+def sheets(package: Package) -> Iterator[tuple[str, Sheet | None]]:
+    """Yield the name and the cells of each sheet, with None for hidden sheets."""
+    main = package.main_part("xl/workbook.xml")
+    workbook = package.xml(main)
+    related = package.related(main)
+    strings, formats = _strings(package, related), _formats(package, related, workbook)
+    for sheet in workbook.iter("sheet"):
+        part = related.get(sheet.get("r:id", ""), ("", ""))[1]
+        is_shown = sheet.get("state", "visible") == "visible"
+        content = package.xml_bytes(part) if is_shown and part in package.names else b""
+        read = _read_sheet(content, strings, formats) if content else Sheet()
+        yield sheet.get("name", ""), read if is_shown else None
 
 
 def add_sheet(builder: TextBuilder, name: str, sheet: Sheet) -> None:

@@ -121,20 +121,26 @@ class _Found:
         self.columns.update(dict.fromkeys(columns))
 
 
-def read_sources(paths: Sequence[Path | str], options: SourceOptions | None = None, *, partial: bool = False) -> Tables:
-    """Read all nodes and edges of files, folders and databases. Entities in triples become nodes.
+def read_sources(
+    sources: Sequence[Path | str | RawTable], options: SourceOptions | None = None, *, partial: bool = False
+) -> Tables:
+    """Read all nodes and edges of files, folders, databases and tables. Entities in triples become nodes.
 
     For `partial` changes to a base, missing values stay missing.
     """
     options = options or SourceOptions()
+    raws = [source for source in sources if isinstance(source, RawTable)]
+    paths = [source for source in sources if not isinstance(source, RawTable)]
     databases = [str(path) for path in paths if is_url(path)]
     said: list[tuple[Path, Said]] = [(Path(path), None) for path in paths if not is_url(path)]
     said += [(Path(path), "nodes") for path in options.nodes]
     said += [(Path(path), "edges") for path in options.edges]
     said += [(Path(path), "triples") for path in options.triples]
-    if not said and not databases:
+    if not said and not databases and not raws:
         raise InputError("no sources: give files or folders to read")
     found = _Found(RdfGraph(options.language), partial)
+    for raw in raws:
+        found.add(raw, None, options)
     for url in databases:
         found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
     for path, kind in said:
