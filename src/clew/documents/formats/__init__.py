@@ -9,7 +9,6 @@ from collections.abc import Callable
 from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from zipfile import BadZipFile, ZipFile
 
 from clew.core.errors import SourceError
 from clew.core.limits import bounded_work
@@ -68,7 +67,7 @@ OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
 GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
 """Suffixes of graph files. Records may also accompany documents."""
-OFFICE = {"word": ".docx", "ppt": ".pptx", "xl": ".xlsx"}
+OFFICE = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
 """Format of an Office file by its main folder."""
 BEGINNING = 65536
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
@@ -79,10 +78,10 @@ MAX_CODE_SHARE = 0.05
 def format_of(file: Path) -> str:
     """Return the suffix of the reader for a file: `.md` for a.md.gz, `.txt` for a README. Empty if no reader fits."""
     ending = named_ending(file)
-    if ending != ".pdf" and ending in READERS:
+    if ending == ".pdf" and (start := beginning(file)).startswith(b"PK"):  # an Office file with another name
+        return next((own for folder, own in OFFICE.items() if folder in start), ending)
+    if ending in READERS:
         return ending
-    if ending == ".pdf":  # browsers and mail programs give other files this name
-        return (_office_format(file) if beginning(file).startswith(b"PK") else "") or ending
     kind, _ = OTHER_FORMATS.guess_type(f"file{ending}")
     if ending in GRAPHS | RECORDS or not (kind is None or kind == "text/plain" or "troff" in kind):
         return ""
@@ -92,16 +91,6 @@ def format_of(file: Path) -> str:
     if is_manual_page(text):
         return ".man"
     return ".txt" if len(CODE.findall(text)) <= MAX_CODE_SHARE * len(text) else ""
-
-
-def _office_format(file: Path) -> str:
-    """Return the format of an Office file, regardless of its name. Empty for any other file."""
-    try:
-        with ZipFile(file) as archive:
-            folders = {name.partition("/")[0] for name in archive.namelist()}
-    except (OSError, BadZipFile):
-        return ""
-    return next((ending for folder, ending in OFFICE.items() if folder in folders), "")
 
 
 def read_document(file: Path) -> Extracted:

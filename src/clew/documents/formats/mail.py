@@ -89,19 +89,15 @@ def _add(builder: TextBuilder, message: EmailMessage, subject: str, notes: list[
         else:
             for paragraph in BLANK.split(text):
                 builder.preformatted(paragraph.strip("\n"))
-    _add_attachments(builder, message, notes, readers)
-
-
-def _add_attachments(builder: TextBuilder, message: EmailMessage, notes: list[str], readers: Readers) -> None:
-    """Add the attachments of a message and of its signed parts, without the signatures."""
     for part in message.iter_attachments():
-        if part.get_content_maintype() == "multipart":
-            _add_attachments(builder, part, notes, readers)
-        elif not part.get_content_type().endswith("-signature"):
-            _add_attachment(builder, part, notes, readers)
+        _add_attachment(builder, part, notes, readers)
 
 
 def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], readers: Readers) -> None:
+    for inner in part.iter_attachments() if part.get_content_maintype() == "multipart" else ():  # signed parts
+        _add_attachment(builder, inner, notes, readers)
+    if part.get_content_maintype() == "multipart" or part.get_content_type().endswith("-signature"):
+        return
     name = part.get_filename() or ""
     ending = PurePosixPath(name).suffix.lower()
     content = part.get_payload(decode=True)

@@ -27,7 +27,6 @@ from clew.answering.reading.documents.outline import (
 )
 from clew.answering.reading.documents.references import (
     CONNECTING,
-    FILE,
     Reference,
     asks_for_all,
     document_phrases,
@@ -120,11 +119,6 @@ class Library:
 
     def documents(self, question: str) -> Documents:
         """Return the documents that a question names or describes, by title, file name, and words of their text."""
-        files = {match.group().casefold() for match in FILE.finditer(question)}
-        keys = {ref.id: ref.key.casefold() for ref in self.kb.refs(self.outline.documents)}
-        exact = tuple(node for node, key in keys.items() if any(key.endswith(file) for file in files))
-        if exact:
-            return Documents({**dict.fromkeys(self.outline.documents, 0.0), **dict.fromkeys(exact, 3.0)}, exact, True)
         scores = dict.fromkeys(self.outline.documents, 0.0)
         phrases = [question[start:end] for start, end in document_phrases(question)]
         described = {term for phrase in phrases for form in (phrase, phrase.replace("-", "")) for term in terms(form)}
@@ -135,15 +129,14 @@ class Library:
                 for node in having:
                     scores[node] += rare * (1.0 if term in described else 0.6)
         for term in described:
-            for node, share in zip(
-                self.outline.documents, self._shares(self.search.lexical.having(term).array), strict=True
-            ):
+            nodes = self.search.lexical.having(term).array
+            for node, share in zip(self.outline.documents, self._shares(nodes), strict=True):
                 scores[node] += share
         titled = False
         for match in self._titles.find(question):
             titled = True
             for node in match.meanings:
-                scores[node] += 1.0 + 0.5 * question[match.start : match.end].count(" ")
+                scores[node] += 1.0 + 0.5 * len(re.findall(r"[\W_]+", question[match.start : match.end]))
         best = max(scores.values(), default=0.0)
         named = tuple(
             sorted((n for n, s in scores.items() if s >= NAMED and s > 0.75 * best), key=lambda n: -scores[n])
