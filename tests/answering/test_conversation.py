@@ -248,3 +248,33 @@ def test_any_text_can_be_looked_at(text):
     assert untied(text).strip() or not text.strip()
     found = pointing(text, ["film"])
     assert found is None or text[found.start : found.end] == found.text
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory) -> clew.Base:
+    folder = tmp_path_factory.mktemp("sites")
+    table = (
+        "| Site | Employees | Energy use (MWh) |\n| --- | --- | --- |\n| Bergen | 210 | 340 |\n| Lyon | 95 | 120 |\n"
+    )
+    (folder / "staff.md").write_text(f"# Staff\n\nThe sites of the company.\n\n{table}", "utf-8")
+    clew.build([folder], folder / "sites.kb")
+    return clew.open(folder / "sites.kb")
+
+
+@pytest.mark.parametrize("question", ["and Lyon?", "and of the second one?", "what about Lyon?"])
+def test_a_question_about_a_table_moves_to_another_row(sites, question):
+    conversation = sites.conversation()
+    assert conversation.ask("How many employees does Bergen have?").value == 210
+    assert conversation.ask(question).value == 95
+
+
+def test_a_value_of_a_table_has_the_unit_of_its_header(sites):
+    answer = sites.ask("What is the energy use of Lyon?")
+    assert (answer.value, answer.text) == (120, "120 MWh")
+
+
+def test_earlier_questions_over_documents_do_not_nest(sites):
+    conversation = sites.conversation()
+    for question in ("Which company owns the sites?", "and where is it?", "and who leads it?"):
+        conversation.ask(question)
+    assert conversation.turns[-1].asked.count("(") <= 1

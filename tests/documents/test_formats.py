@@ -1,6 +1,7 @@
 """Every format gives its title, headings, paragraphs, tables and pages in reading order."""
 
 import zipfile
+from email.message import EmailMessage
 from pathlib import Path
 
 import openpyxl
@@ -9,7 +10,7 @@ import pytest
 import formats_made as made
 from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
-from clew.documents.formats import READERS
+from clew.documents.formats import READERS, read_document
 from clew.documents.formats.docx import ListLevel, ListNumbers, written
 from clew.documents.formats.grid import Cell, Sheet, parts, spread, with_one_header
 from clew.documents.formats.plain_text import read_plain_text
@@ -191,6 +192,30 @@ def test_json_tables_and_key_paths(files, tmp_path):
 
 def test_separated_values_with_a_title_line(files):
     assert shown(read(files[".csv"])) == ["[Fees of the harbour] Length|Euros / 6 m|12 / 9 m|20"]
+
+
+@pytest.mark.parametrize("ending", [".docx", ".pptx", ".xlsx"])
+def test_an_office_file_that_is_called_pdf_is_read(files, tmp_path, ending):
+    renamed = tmp_path / "file.pdf"
+    renamed.write_bytes(files[ending].read_bytes())
+    assert shown(read_document(renamed)) == shown(read(files[ending]))
+
+
+def test_signed_mail_is_read_without_notes_about_its_signature(tmp_path):
+    mail, signed, content, signature = (EmailMessage() for _ in range(4))
+    content.set_content("The fees are below.")
+    content.add_attachment("Length,Euros\n6 m,12\n", subtype="csv", filename="fees.csv")
+    signature.set_content(b"abc", "application", "pgp-signature", filename="signature.asc")
+    for whole, kind, parts_of_it in ((signed, "signed", (content, signature)), (mail, "mixed", (signed,))):
+        whole["Content-Type"] = f"multipart/{kind}"
+        for part in parts_of_it:
+            whole.attach(part)
+    mail["Subject"] = "Fees"
+    file = tmp_path / "signed.eml"
+    file.write_bytes(mail.as_bytes())
+    extracted = read(file)
+    assert shown(extracted) == ["# Fees", "The fees are below.", "## fees.csv", "[] Length|Euros / 6 m|12"]
+    assert not extracted.notes
 
 
 def test_mail_reads_its_attachments(files):

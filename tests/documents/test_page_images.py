@@ -57,7 +57,7 @@ def test_the_page_of_a_passage_is_written_with_its_lines_marked(built, main, cap
     assert "wrote table.png" in capsys.readouterr().out
     rows = marked_rows(Path("table.png").read_bytes())
     assert 0.1 < rows.min() < rows.max() < 0.3  # the first of two tables, and nothing else of the page
-    assert main(["show", str(built), "report.pdf#page=00002", "--page", "page.png", "--json"]) == 0
+    assert main(["show", str(built), "report.pdf#page=2", "--page", "page.png", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["page"] == "page.png"
     assert not len(marked_rows(Path("page.png").read_bytes()))
     assert clew.open(built).page_image("deep/again.pdf#passage=000003").startswith(b"\x89PNG")

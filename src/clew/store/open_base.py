@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -236,6 +237,9 @@ class OpenBase:
         try:
             return self.kb.find(text)
         except NotFoundError:
+            padded = re.sub(r"(?<=#page=)\d{1,4}$", lambda page: page[0].zfill(5), text)
+            if padded != text:
+                return self.find_node(padded)
             links = [link for link in self.names.link(text, k=10) if link.how != "vector"]
         exact = [link for link in links if link.how == "exact"]
         if not exact:  # a key must match exactly

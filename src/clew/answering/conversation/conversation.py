@@ -13,7 +13,8 @@ Any other question is asked unchanged. If there is a model, it rewrites follow-u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.answering.conversation.follow_ups import REMEMBERED, FollowUpReading, FollowUps, Turn
@@ -21,7 +22,10 @@ from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import corrected
 from clew.answering.queries.corrections import Corrections
-from clew.answering.reading.follow_ups import asks_for_reasons, is_fragment, untied
+from clew.answering.reading.documents.locating import nth
+from clew.answering.reading.documents.references import references
+from clew.answering.reading.documents.table_columns import read_table
+from clew.answering.reading.follow_ups import asks_for_reasons, is_fragment, switched, untied
 from clew.answering.reading.mentions import find_named
 from clew.answering.roles.wordings import Exchange, rewrite
 from clew.core.roles import Parse
@@ -29,7 +33,7 @@ from clew.core.schema import Schema
 from clew.core.states import WORDINGS
 from clew.core.texts import asked_text
 from clew.core.trace import Recorder, recording
-from clew.core.types import Answer, Judgement
+from clew.core.types import Answer, Judgement, Passage
 from clew.store.open_base import OpenBase
 
 SURE = 0.6
@@ -124,17 +128,43 @@ class Conversation:
 
     def _complete(self, question: str, recorder: Recorder) -> str:
         """Complete a question over documents: let a model rewrite it, or append the last question."""
+        rest = question if is_fragment(question) else switched(question)
+        if rest is not None and (other := self._of_other_row(rest)) is not None:
+            return other
         if not self._follow_ups.leans(question):
             return question
         if self.tools.model is None:
-            return f"{question} ({self.turns[-1].asked})"
+            last = self.turns[-1].asked
+            return f"{question} ({last.partition('? (')[2].removesuffix(')') or last})"
         return self._rewritten(question, recorder)
+
+    def _of_other_row(self, rest: str) -> str | None:
+        """Return the last question about another row or column of its table: "and Lyon?", "and of the second one?"."""
+        last = self.turns[-1]
+        quotes = [piece for piece in last.answer.evidence[:1] if isinstance(piece, Passage)]
+        table = read_table(self.tools.kb.node(quotes[0].node.id).text, "", quotes[0].node.id) if quotes else None
+        if table is None:
+            return None
+        ordinal = next((one.ordinal for one in references(rest) if one.ordinal is not None), 0)
+        for cells in (*zip(*(row.cells for row in table.rows), strict=False), table.header):
+            new = next(iter(_written(cells, rest).values()), None) or next(iter(nth(cells, ordinal)), "")
+            for (start, end), old in _written(cells, last.asked).items():
+                if new and old.isdigit() == new.isdigit():  # a year stands for another year
+                    return last.asked[:start] + new + last.asked[end:]
+        return None
 
     def _rewritten(self, question: str, recorder: Recorder) -> str:
         model = self.tools.required_model("rewriting")
         history = [Exchange(turn.question, turn.answer.text or "") for turn in self.turns[-REMEMBERED:]]
         with recording(recorder):
             return rewrite(model, history, question) or question
+
+
+def _written(cells: Iterable[str], text: str) -> dict[tuple[int, int], str]:
+    """Return the spans of a text that are cells of a table, except for punctuation, the longest cell first."""
+    words = {cell: re.findall(r"\w+", cell) for cell in sorted(cells, key=len, reverse=True)}
+    found = ((re.search(r"\b" + r"\W+".join(own) + r"\b", text, re.I), cell) for cell, own in words.items() if own)
+    return {match.span(): cell for match, cell in found if match}
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
 GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
 """Suffixes of graph files. Records may also accompany documents."""
+OFFICE = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
+"""Format of an Office file by its main folder."""
 BEGINNING = 65536
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
 MAX_CODE_SHARE = 0.05
@@ -76,6 +78,8 @@ MAX_CODE_SHARE = 0.05
 def format_of(file: Path) -> str:
     """Return the suffix of the reader for a file: `.md` for a.md.gz, `.txt` for a README. Empty if no reader fits."""
     ending = named_ending(file)
+    if ending == ".pdf" and (start := beginning(file)).startswith(b"PK"):  # an Office file with another name
+        return next((own for folder, own in OFFICE.items() if folder in start), ending)
     if ending in READERS:
         return ending
     kind, _ = OTHER_FORMATS.guess_type(f"file{ending}")

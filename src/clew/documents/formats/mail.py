@@ -94,6 +94,10 @@ def _add(builder: TextBuilder, message: EmailMessage, subject: str, notes: list[
 
 
 def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], readers: Readers) -> None:
+    for inner in part.iter_attachments() if part.get_content_maintype() == "multipart" else ():  # signed parts
+        _add_attachment(builder, inner, notes, readers)
+    if part.get_content_maintype() == "multipart" or part.get_content_type().endswith("-signature"):
+        return
     name = part.get_filename() or ""
     ending = PurePosixPath(name).suffix.lower()
     content = part.get_payload(decode=True)

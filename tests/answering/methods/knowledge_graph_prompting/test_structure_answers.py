@@ -80,6 +80,14 @@ Figure 1 shows the clove hitch.
 
 A clove hitch ties a rope to a post.
 """
+NOTES = """# Notes for keepers
+
+Keepers write these notes for those who come after them. They are read aloud on the first evening.
+
+## Visitors
+
+Visitors come on summer afternoons only. They sign the book beside the stairs.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +96,7 @@ def tools(tmp_path_factory):
     (folder / "guide.md").write_text(GUIDE, "utf-8")
     (folder / "ferry-faq.html").write_text(FAQ, "utf-8")
     (folder / "knots.txt").write_text(TEXT, "utf-8")
+    (folder / "Keeper_Notes_2024.md").write_text(NOTES, "utf-8")
     style = getSampleStyleSheet()
     pages = ["The crew has nine members.", "The ship was built in Oslo.", "The voyage ended in Kiel."]
     story = [part for text in pages for part in (Paragraph(text, style["Normal"]), PageBreak())][:-1]
@@ -202,11 +211,47 @@ def test_a_document_is_summed_up_with_its_sections(ask):
     assert {piece.file for piece in answer.evidence} == {"guide.md"}
 
 
+@pytest.mark.parametrize(
+    "name", ["Keeper_Notes_2024", "keeper_notes_2024.md", "Keeper Notes 2024", "Notes for keepers"]
+)
+@pytest.mark.parametrize("order", ["summarise {}", "Summary of {}", "What is {} about?"])
+def test_a_document_is_summed_up_by_any_form_of_its_name(ask, order, name):
+    answer = ask(order.format(name))
+    assert {quote.file for quote in answer.evidence} == {"Keeper_Notes_2024.md"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["compare Keeper_Notes_2024 and ferry-faq.html", "How do the Ferry FAQ and Notes for keepers differ?"],
+)
+def test_two_documents_are_compared_by_name(ask, question):
+    assert {quote.file for quote in ask(question).evidence} == {"Keeper_Notes_2024.md", "ferry-faq.html"}
+
+
+@pytest.mark.parametrize(
+    ("question", "files"),
+    [
+        ("Which document discusses dogs?", ["ferry-faq.html"]),
+        ("In which file is the bowline explained?", ["knots.txt"]),
+        ("Which documents say something about the horn?", ["guide.md"]),
+    ],
+)
+def test_a_question_for_documents_is_answered_by_documents(ask, question, files):
+    answer = ask(question)
+    assert [candidate.node.key for candidate in answer.candidates] == files
+    assert [quote.file for quote in answer.evidence] == files
+
+
+def test_a_question_for_documents_about_an_unknown_subject_is_left_to_ordinary_search(ask):
+    assert ask("Which document discusses volcanoes?") is None
+
+
 def test_a_folder_is_summed_up_by_a_line_for_each_document(ask):
     answer = ask("What are these documents about?")
-    assert answer.value == 5
-    assert len(answer.text.splitlines()) == 5
+    assert answer.value == 6
+    assert len(answer.text.splitlines()) == 6
     assert {piece.file for piece in answer.evidence} == {
+        "Keeper_Notes_2024.md",
         "ferry-faq.html",
         "guide.md",
         "knots.txt",

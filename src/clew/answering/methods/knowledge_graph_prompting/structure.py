@@ -22,7 +22,7 @@ from clew.answering.reading.documents import summaries
 from clew.answering.reading.documents.close_reading import fitting_row, telling_sentences, told
 from clew.answering.reading.documents.locating import Library, Located, Locator, top_level
 from clew.answering.reading.documents.outline import DocumentMap, Part
-from clew.answering.reading.documents.references import Reference, Wanted, asks_for_all, document_phrases
+from clew.answering.reading.documents.references import Reference, Wanted, asks_for_all
 from clew.answering.reading.documents.search import PassageSearch
 from clew.answering.reading.documents.tables import TableReader
 from clew.answering.roles.read import BestSpan
@@ -74,6 +74,8 @@ class StructureAnswers:
         """Return the answer, or None if the base has no part of that name. Then ordinary search answers."""
         if wants.what == "folder":
             return self._folder(question)
+        if wants.what == "documents":
+            return self._discussing(question, wants.about)
         locator = Locator(self.library, question, found)
         located = locator.locate()
         if locator.missing and not located:
@@ -157,8 +159,7 @@ class StructureAnswers:
             best.setdefault(one.reference, one.part)
         parts = list(best.values())
         if not located:
-            phrases = [locator.question[start:end] for start, end in document_phrases(locator.question)]
-            named = dict.fromkeys(n for phrase in phrases for n in self.library.documents(phrase).named[:1])
+            named = dict.fromkeys(self.library.mentions(locator.question).values())
             parts = [self._whole(self.library.outline.map(document)) for document in named]
         if len(parts) < 2 or not asks_for_all(locator.rest):
             return None
@@ -203,6 +204,18 @@ class StructureAnswers:
             notes=notes,
             value=len(outline.documents),
         )
+
+    def _discussing(self, question: str, about: str) -> Answer | None:
+        """Return the documents with most passages about a subject, relative to their length, with the best passage."""
+        asked = self.search.about(about)
+        found = []
+        for document, share in self.library.discussing(about).items():
+            nodes = self.library.outline.map(document).readable
+            best = nodes[asked.words(nodes).argmax()]
+            found.append(Candidate(self.kb.refs([document])[0], share, (self._whole_quote(int(best)),)))
+        text = "\n".join(f"{one.node.name} ({one.node.key})" for one in found)
+        quotes = tuple(quote for one in found for quote in one.evidence)
+        return Answer(question, tuple(found), text=text, evidence=quotes, certainty=WORDS) if found else None
 
     def _whole(self, own: DocumentMap) -> Part:
         nodes = tuple(own.readable.tolist())

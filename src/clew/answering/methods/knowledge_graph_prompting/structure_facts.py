@@ -10,7 +10,7 @@ import numpy as np
 from clew.answering.reading.documents.close_reading import most_telling
 from clew.answering.reading.documents.locating import Located, Locator, figures, top_level
 from clew.answering.reading.documents.outline import DocumentMap, Heading
-from clew.answering.reading.documents.references import Kind, Wanted, document_words
+from clew.answering.reading.documents.references import Kind, Wanted, general_terms
 from clew.core.types import Passage
 from clew.store.index.tokens import terms
 
@@ -68,8 +68,7 @@ def _count(locator: Locator, wants: Wanted) -> StructureFact | None:
     own = _named(locator)
     if own is None:
         return None
-    general = {term for word in document_words() for term in terms(word)}
-    if not set(terms(wants.about)) <= locator.library.outline.names[own.node] | general:
+    if not set(terms(wants.about)) <= locator.library.outline.names[own.node] | general_terms():
         return None
     counted, quotes = _counted(own, wants.kind)
     if not counted:
@@ -127,8 +126,7 @@ def _section(locator: Locator, wants: Wanted, *, by_heading: bool = False) -> St
     own = _named(locator)
     if own is None or not own.headings:
         return None
-    about = set(terms(wants.about)) - locator.library.outline.names[own.node]
-    about -= {term for word in document_words() for term in terms(word)}
+    about = set(terms(wants.about)) - locator.library.outline.names[own.node] - general_terms()
     if not about:
         return None
     headings = top_level(own.headings) if "chapter" in locator.question.casefold() else own.headings

@@ -26,10 +26,11 @@ from clew.answering.reading.documents.outline import (
     same_label,
 )
 from clew.answering.reading.documents.references import (
-    FILE,
+    CONNECTING,
     Reference,
+    asks_for_all,
     document_phrases,
-    document_words,
+    general_terms,
     kind_of,
     without_references,
 )
@@ -45,6 +46,9 @@ from clew.store.index.tokens import terms
 T = TypeVar("T")
 NAMED = 0.8
 """Minimum score of a description that names a document. Its best word is in the title or all over the document."""
+DISCUSSED, LEAST_SHARE = 0.6, 0.2
+"""Minimum share of the subject's weight in a passage about it. Minimum share of passages relative to the best document.
+"""
 MOST_MAPPED = 40
 """Maximum number of documents to search for a part if the question names no document. The best matches are searched."""
 
@@ -85,10 +89,20 @@ class Library:
         names: PhraseMatcher[int] = PhraseMatcher()
         for document in self.outline.documents:
             content = self.kb.node(document)
-            stem = content.key.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-            for form in (*title_forms(content.name), content.key, stem, re.sub(r"[\W_]+", " ", stem)):
+            file = content.key.rsplit("/", 1)[-1]
+            stem = file.rsplit(".", 1)[0]
+            for form in (*title_forms(content.name), content.key, file, stem, re.sub(r"[\W_]+", " ", stem)):
                 names.add(form, document)
         return names
+
+    def mentions(self, question: str) -> dict[tuple[int, int], int]:
+        """Return the spans that name documents by title, file name or description, each with its best document."""
+        spans = {(match.start, match.end): match.meanings[0] for match in self._titles.find(question)}
+        for start, end in document_phrases(question):
+            named = self.documents(question[start:end]).named
+            if named and not any(start < last and first < end for first, last in spans):
+                spans[start, end] = named[0]
+        return dict(sorted(spans.items()))
 
     @cached_property
     def document_places(self) -> NDArray[np.int32]:
@@ -105,11 +119,6 @@ class Library:
 
     def documents(self, question: str) -> Documents:
         """Return the documents that a question names or describes, by title, file name, and words of their text."""
-        files = {match.group().casefold() for match in FILE.finditer(question)}
-        keys = {ref.id: ref.key.casefold() for ref in self.kb.refs(self.outline.documents)}
-        exact = tuple(node for node, key in keys.items() if any(key.endswith(file) for file in files))
-        if exact:
-            return Documents({**dict.fromkeys(self.outline.documents, 0.0), **dict.fromkeys(exact, 3.0)}, exact, True)
         scores = dict.fromkeys(self.outline.documents, 0.0)
         phrases = [question[start:end] for start, end in document_phrases(question)]
         described = {term for phrase in phrases for form in (phrase, phrase.replace("-", "")) for term in terms(form)}
@@ -120,25 +129,35 @@ class Library:
                 for node in having:
                     scores[node] += rare * (1.0 if term in described else 0.6)
         for term in described:
-            for node, share in zip(self.outline.documents, self._shares(term), strict=True):
+            nodes = self.search.lexical.having(term).array
+            for node, share in zip(self.outline.documents, self._shares(nodes), strict=True):
                 scores[node] += share
         titled = False
         for match in self._titles.find(question):
             titled = True
             for node in match.meanings:
-                scores[node] += 1.0 + 0.5 * question[match.start : match.end].count(" ")
+                scores[node] += 1.0 + 0.5 * len(re.findall(r"[\W_]+", question[match.start : match.end]))
         best = max(scores.values(), default=0.0)
         named = tuple(
             sorted((n for n, s in scores.items() if s >= NAMED and s > 0.75 * best), key=lambda n: -scores[n])
         )
-        general = {term for word in document_words() for term in terms(word)}
-        certain = titled or any((described - general) & self.outline.names[node] for node in named[:1])
+        certain = titled or any((described - general_terms()) & self.outline.names[node] for node in named[:1])
         return Documents(scores, named, certain)
 
-    def _shares(self, term: str) -> NDArray[np.float64]:
-        """Return the share of a term's occurrences in each document, relative to the document's length."""
-        having = self.search.lexical.having(term).array
-        places = self.document_places[having]
+    def discussing(self, subject: str) -> dict[int, float]:
+        """Return documents with passages about a subject, each with its share of them relative to its length."""
+        lexical, cover = self.search.lexical, np.zeros(len(self.kb))
+        weights = {term: lexical.idf(term) for term in set(terms(subject)) - general_terms()}
+        for term, weight in weights.items():
+            cover[lexical.having(term).array] += weight
+        shares = self._shares(np.flatnonzero(cover > DISCUSSED * sum(weights.values())))
+        found = dict(zip(self.outline.documents, shares.tolist(), strict=True))
+        least = LEAST_SHARE * max(found.values(), default=0.0)
+        return {node: found[node] for node in sorted(found, key=lambda node: -found[node]) if found[node] > least}
+
+    def _shares(self, nodes: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return the share of some nodes in each document, relative to the document's length."""
+        places = self.document_places[nodes]
         counted = np.bincount(places[places >= 0], minlength=len(self.outline.documents)) / self._sizes
         whole = counted.sum()
         return counted / whole if whole else counted
@@ -148,12 +167,18 @@ class Locator:
     """The documents and parts that one question names."""
 
     def __init__(self, library: Library, question: str, found: Sequence[Reference]) -> None:
-        self.library, self.kb, self.question, self.found = library, library.kb, question, found
+        self.library, self.kb, self.question = library, library.kb, question
         self.documents = library.documents(question)
         self.missing: list[Reference] = []
         """References by number that `locate` did not find."""
-        spans = document_phrases(question) if self.documents.named else []
-        self.rest = without_references(question, found, spans)
+        phrases = document_phrases(question) if self.documents.named else []
+        names = library.mentions(question) if self.documents.named else {}
+        found = [one for one in found if not any(start <= one.start and one.end <= end for start, end in names)]
+        self.found = found
+        self.rest = without_references(question, found, [*phrases, *names])
+        if found or not asks_for_all(self.rest, of_a_document=True):  # a title may also be a word of the question
+            placed = [span for span in names if CONNECTING.search(question[: span[0]])]
+            self.rest = without_references(question, found, [*phrases, *placed])
 
     @cached_property
     def asked(self) -> AskedPassages:

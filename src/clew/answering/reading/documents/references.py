@@ -18,7 +18,9 @@ from clew.core.nouns import plural, singular
 from clew.store.index.tokens import stop_words, terms
 
 Kind = Literal["page", "section", "table", "figure", "item"]
-Want = Literal["content", "summary", "comparison", "count", "page", "section", "next", "previous", "parts", "folder"]
+Want = Literal[
+    "content", "summary", "comparison", "count", "page", "section", "next", "previous", "parts", "folder", "documents"
+]
 LABEL = r"(?:[A-Z]{1,3}[.\-]?)?\d+(?:[.\-]\d+)*[a-z]?(?![\w%])|[IVXLC]{1,6}\b(?!['’])|[A-Z]\b(?!['’])"
 """The number of a part as written: 3, 3.2, C.13, UC4, 5-b, XII, A."""
 FILE = re.compile(r"[\w./-]+\.(?:pdf|docx|pptx|odt|ods|epub|html?|md|markdown|txt|rst|csv|tsv|xlsx|json|eml)\b", re.I)
@@ -50,6 +52,12 @@ def _kinds() -> dict[str, Kind]:
 def document_words() -> frozenset[str]:
     """Return words for documents."""
     return frozenset(_words()["documents"]["any"])
+
+
+@cache
+def general_terms() -> frozenset[str]:
+    """Return terms that say nothing about the subject: words for documents, and “explain”, “mention”."""
+    return frozenset(term for word in (*document_words(), *_words()["asking"]["telling"]) for term in terms(word))
 
 
 def kind_of(word: str) -> Kind | None:
@@ -282,7 +290,7 @@ def without_references(question: str, found: Sequence[Reference], documents: Seq
     spans = {(one.start, one.end) for one in found if one.is_certain and (one.quoted or not one.about)}
     spans |= {match.span() for match in FILE.finditer(question)} | set(documents)
     last = len(question) + 1
-    for start, end in sorted(spans, reverse=True):
+    for start, end in sorted(spans, key=lambda span: (-span[1], span[0])):
         if end > last:
             continue
         before = CONNECTING.sub("", question[:start].rstrip())
@@ -295,7 +303,7 @@ def without_references(question: str, found: Sequence[Reference], documents: Seq
 def _counting() -> re.Pattern[str]:
     kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
     return re.compile(
-        rf"^how many (?P<kind>{kinds})\s+(?:are there in|are in|has|have|does|do|is|in|of)\s+(?P<what>.+?)"
+        rf"^how (?:many (?P<kind>{kinds})\s+(?:are there in|are in|has|have|does|do|is|in|of)|long is)\s+(?P<what>.+?)"
         r"(?:\s+(?:have|has|contain|long|got|there))?\s*\??$",
         re.IGNORECASE,
     )
@@ -318,7 +326,11 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
     telling = rf"(?:of\b.*?)?\b(?:{_any_of(asking['telling'])})"
     kinds = _any_of(word for word, kind in _kinds().items() if kind != "item" and word.isalpha())
     if match := _counting().search(question.strip()):
-        return Wanted("count", _kinds()[match.group("kind").casefold()], match.group("what"))
+        return Wanted("count", _kinds()[(match.group("kind") or "page").casefold()], match.group("what"))
+    documents = _any_of((*document_words(), *map(plural, document_words())))
+    match = re.search(rf"(?:^|\bin )(?:which|what)\s+(?:{documents}|files?\b)(?P<rest>.*)", question, re.I)
+    if match and re.search(telling, match["rest"], re.I):
+        return Wanted("documents", about=match["rest"])
     if match := re.search(r"\b(?:which|what)\s+(?:page|slide)s?\s+(?P<rest>.*)", question, re.I):
         before = question[: match.start()].split()[-1:]
         if before in (["on"], ["On"], ["at"], ["At"], ["from"]) or re.match(telling, match["rest"], re.I):
@@ -335,9 +347,9 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
         return Wanted("next")
     if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['previous'])})|\bprevious\s+(?:{kinds})", low) and found:
         return Wanted("previous")
-    plural = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
+    several = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
     if match := re.search(
-        rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{plural})\b(?P<rest>.*)", question, re.I
+        rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{several})\b(?P<rest>.*)", question, re.I
     ):
         return Wanted("parts", about=match["rest"])
     folder = next((word for word in asking["folder"] if word in low), None)

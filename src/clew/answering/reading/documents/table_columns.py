@@ -165,6 +165,9 @@ PLAIN_NAMES = frozenset({"", "name", "names", "title", "id", "key", "label", "it
 """Headers that do not name the kind of the rows."""
 
 
+UNIT, TITLE_UNIT = re.compile(r"\(([^()\d]+)\)\s*$"), re.compile(r"\((in [^()\d]+)\)\s*$")
+
+
 @dataclass(frozen=True, eq=False)
 class Column:
     """A column: its header, its cells as numbers (dates as days, yes as 1, otherwise NaN) and as texts."""
@@ -180,6 +183,13 @@ class Column:
     def is_compared(self) -> bool:
         """Whether its values have an order."""
         return self.kind in ("number", "integer", "date")
+
+    def with_unit(self, value: str, title: str) -> str:
+        """Add the unit of the header, or of the title: “120 MWh”, “13.1 (in millions of euros)”."""
+        found = UNIT.search(self.name) or TITLE_UNIT.search(title)
+        if found is None or self.kind not in ("number", "integer") or not value[-1:].isdigit():
+            return value
+        return f"{value} ({found[1]})" if " " in found[1] else f"{value} {found[1]}"
 
     @cached_property
     def is_name(self) -> bool:

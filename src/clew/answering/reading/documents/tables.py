@@ -189,7 +189,10 @@ class AskedColumns:
             return None
         rows = self._rows(found.rows)
         if found.value is not None:
-            return TableAnswer(shown(found.value), found.value, (), rows, understanding.certainty, said(meaning))
+            text = shown(found.value)
+            if meaning.plan.form == "value" and meaning.plan.attribute is not None:
+                text = self._execution(meaning).column(meaning.plan.attribute).with_unit(text, self.table.title)
+            return TableAnswer(text, found.value, (), rows, understanding.certainty, said(meaning))
         names = self._names(understanding.question, meaning, found)
         if not names:
             return None
@@ -238,7 +241,8 @@ class AskedColumns:
                 continue
             value = float(np.sum(column.values[known]) if how == "sum" else np.mean(column.values[known]))
             words = f"{how} {said(meaning).removeprefix('max ').removeprefix('min ')}"
-            return TableAnswer(shown(value), value, (), self._rows(known), understanding.certainty, words)
+            text = column.with_unit(shown(value), self.table.title)
+            return TableAnswer(text, value, (), self._rows(known), understanding.certainty, words)
         return None
 
     def _difference(self, question: str) -> TableAnswer | None:
@@ -255,7 +259,8 @@ class AskedColumns:
                 continue
             mask = np.isin(np.arange(len(self.table.rows)), places)
             value, words = abs(float(first - second)), f"difference of {column.name}"
-            return TableAnswer(shown(value), value, (), self._rows(mask), understanding.certainty, words)
+            text = column.with_unit(shown(value), self.table.title)
+            return TableAnswer(text, value, (), self._rows(mask), understanding.certainty, words)
         return None
 
 
