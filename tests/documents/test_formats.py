@@ -523,3 +523,14 @@ def test_a_book_that_is_packed_wrongly_says_what_it_lacks(tmp_path):
         archive.writestr("folder/META-INF/container.xml", "<container/>")
     with pytest.raises(SourceError, match=r"lacks .*META-INF/container.xml"):
         read(tmp_path / "book.epub")
+
+
+def test_notes_above_a_header_are_titles_even_if_they_fill_many_columns():
+    rows = [["at", "the", "", "top"], ["Name", "Job", "Born", "Died"], ["Ada", "writer", "1815", "1852"]]
+    cells = {(row, at): text for row, some in enumerate(rows, 1) for at, text in enumerate(some, 1) if text}
+    [table] = parts(Sheet(cells, []))
+    assert table.rows == rows[1:]
+    assert table.caption == "at the top"
+    corner = {(1, 2): "2019", (1, 3): "2020", (2, 1): "Income", (2, 2): "100", (2, 3): "130"}
+    [table] = parts(Sheet(corner, []))
+    assert table.rows == [["", "2019", "2020"], ["Income", "100", "130"]]

@@ -220,6 +220,10 @@ def _read_area(
         for number, cells in area
     ]
     first = next(index for index, count in enumerate(filled) if count > 1 and count >= HEADER_SHARE * widest)
+    full = next((index for index, (_, cells) in enumerate(area) if len(cells) == widest), first)
+    has_gap = max(area[first][1]) - min(area[first][1]) >= filled[first]
+    if has_gap and not any(NUMBER.fullmatch(text) for text in area[full][1].values()):
+        first = full  # notes above the header may fill many columns, too
     last = len(wide) - wide[::-1].index(True)
     titles = [" ".join(cells.values()) for _, cells in area[:first]]
     body = area[first:last]
