@@ -12,9 +12,9 @@ from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
 from clew.answering.reading.unknown import CERTAIN
 from clew.core.roles import Interpretation, Parse
-from clew.core.schema import Schema
+from clew.core.schema import Schema, words_of
 from clew.core.types import NodeSet
-from clew.store.index.tokens import tokenise
+from clew.store.index.tokens import terms, tokenise
 
 OTHERS = 4
 """Maximum number of other meanings to try if the first meaning has no answer."""
@@ -26,8 +26,8 @@ UNKNOWN = 0.25
 """Share of unknown names among the unexplained words at which too few words remain for a text search."""
 UNLIKELY = 0.02
 """Minimum probability of a meaning to try."""
-WITHOUT_NUMBER = 0.5
-"""Maximum certainty of a reading that ignores a number in the question: "the three longest"."""
+INCOMPLETE = 0.5
+"""Maximum certainty of a reading that ignores a number or an attribute: "the three longest", "length and width"."""
 YEARS = (1000, 2200)
 """Whole numbers in this range may be years."""
 LOOKED_AT = 200
@@ -77,14 +77,20 @@ class LearnedParser:
         if is_loose:  # the query may be a part of what is asked
             certainty = explained * first.share / sum(one.share for one in understanding.meanings)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
-        if any(map(quantities, best.unexplained)):
-            certainty = min(certainty, WITHOUT_NUMBER)
+        if any(map(quantities, best.unexplained)) or self._drops_attribute(best):
+            certainty = min(certainty, INCOMPLETE)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
 
     def _said_type(self, question: str) -> str | None:
         """Return the type that a question names, if it names only one."""
         kinds = self.reader.scorer.said_types(question).nonzero()[0]
         return self.reader.schema.type_names[kinds[0]] if len(kinds) == 1 else None
+
+    def _drops_attribute(self, asked: Interpretation) -> bool:
+        """Return whether the unexplained words name an attribute of the answers."""
+        left = set(terms(" ".join(asked.unexplained)))
+        own = (one.name for one in self.reader.vocabulary.attributes if one.owner == asked.type)
+        return any(words and words <= left for words in (set(terms(words_of(name))) for name in own))
 
     def _is_truth(self, asked: Interpretation) -> bool:
         return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"
