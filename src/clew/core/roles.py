@@ -30,12 +30,13 @@ class Rejected:
 
 
 Asks = Literal[
-    "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each"
+    "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each", "columns"
 ]
 """The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
 
 Of the values of the attribute also the average, the sum, the highest, the lowest, the number of different values, the
-most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of nodes.
+most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of nodes,
+`columns` for several attributes of each node.
 """
 
 
@@ -48,6 +49,8 @@ class Interpretation:
     asks: Asks = "nodes"
     attribute: str | None = None
     """The requested attribute."""
+    more: tuple[str, ...] = ()
+    """Further requested attributes, for `columns`."""
     compared: Constant | None = None
     """The node in question among the compared nodes, as in "is A the highest of them?"."""
     score: float = 1.0

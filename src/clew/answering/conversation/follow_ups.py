@@ -197,7 +197,7 @@ class FollowUps:
         if (
             read.type != kind
             or names_of_answers(read)
-            or not (read.is_restricted or read.asks not in ("nodes", "each"))
+            or not (read.is_restricted or read.asks not in ("nodes", "each", "columns"))
         ):
             return None
         label = f"the {len(nodes)} found before"

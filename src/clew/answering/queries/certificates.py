@@ -74,6 +74,9 @@ def formal_query(found: Interpretation) -> Query:
         return query
     if found.asks == "each" and found.attribute is None:
         return replace(query, columns=(*query.columns, Column(query.order[0].expression, "number")))
+    if found.asks == "columns":
+        asked = [Column(Attribute(variable, name)) for name in (found.attribute, *found.more) if name is not None]
+        return replace(query, columns=(*query.columns, *asked))
     pattern = query.pattern
     is_aggregate = found.asks not in ("number", "truth", "value")
     if query.order or query.first is not None or (is_aggregate and len(pattern.variables) > 1):
@@ -119,7 +122,7 @@ class _Telling:
     def form(self) -> str:
         """Return the form: list, count, table, yes/no, value, superlative, comparison or describe."""
         if self.found.asks != "nodes":
-            asked = {"number": "count", "truth": "yes/no", "each": "table"}
+            asked = {"number": "count", "truth": "yes/no", "each": "table", "columns": "table"}
             return asked.get(self.found.asks, "value")
         if self.order is not None:
             return "comparison" if self.names_only else "superlative"

@@ -56,7 +56,7 @@ class LearnedParser:
             return Parse(Interpretation.of_text(understanding.question), certainty=0.0)
         first, *rest = understanding.meanings
         best, *others = [
-            self.interpretation(understanding, meaning)
+            self._with_columns(self.interpretation(understanding, meaning))
             for meaning in (first, *(one for one in rest[:OTHERS] if one.share >= UNLIKELY))
         ]
         if best.asks == "value" and asks_whether(understanding.question) and not self._is_truth(best):
@@ -77,7 +77,7 @@ class LearnedParser:
         if is_loose:  # the query may be a part of what is asked
             certainty = explained * first.share / sum(one.share for one in understanding.meanings)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
-        if any(map(quantities, best.unexplained)) or self._drops_attribute(best):
+        if any(map(quantities, best.unexplained)) or self._left_attributes(best):
             certainty = min(certainty, INCOMPLETE)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
 
@@ -86,11 +86,20 @@ class LearnedParser:
         kinds = self.reader.scorer.said_types(question).nonzero()[0]
         return self.reader.schema.type_names[kinds[0]] if len(kinds) == 1 else None
 
-    def _drops_attribute(self, asked: Interpretation) -> bool:
-        """Return whether the unexplained words name an attribute of the answers."""
+    def _with_columns(self, asked: Interpretation) -> Interpretation:
+        """Return a query for a value with the other attributes that the question names: "length and width"."""
+        more = self._left_attributes(asked) if asked.asks == "value" else ()
+        if not more:
+            return asked
+        said = set(terms(" ".join(map(words_of, more))))
+        left = " ".join(word for word in " ".join(asked.unexplained).split() if not said & set(terms(word)))
+        return replace(asked, asks="columns", more=more, unexplained=(left,) if left else ())
+
+    def _left_attributes(self, asked: Interpretation) -> tuple[str, ...]:
+        """Return the attributes of the answers that the unexplained words name."""
         left = set(terms(" ".join(asked.unexplained)))
-        own = (one.name for one in self.reader.vocabulary.attributes if one.owner == asked.type)
-        return any(words and words <= left for words in (set(terms(words_of(name))) for name in own))
+        own = [one.name for one in self.reader.vocabulary.attributes if one.owner == asked.type]
+        return tuple(name for name in own if (words := set(terms(words_of(name)))) and words <= left)
 
     def _is_truth(self, asked: Interpretation) -> bool:
         return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"

@@ -73,7 +73,7 @@ class Execution:
     @property
     def is_answer(self) -> bool:
         """Whether there is an answer. A number is an answer even if it is zero."""
-        if self.asked.asks in ("nodes", "each"):
+        if self.asked.asks in ("nodes", "each", "columns"):
             return len(self.nodes) > 0
         return self.asked.asks in ("number", "truth") or self.value is not None
 
@@ -86,7 +86,7 @@ class Execution:
     def _values(self, kb: KnowledgeBase, node: int) -> Iterator[Judgement]:
         """Yield the attributes of a node that the question requests, compares or restricts."""
         query, variable = self.asked.query, self.asked.variable
-        names = [] if self.asked.attribute is None else [self.asked.attribute]
+        names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
         compared = [key.expression for key in query.order]
         parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
         names += [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
@@ -139,7 +139,7 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
         value = _value(kb, asked, nodes, groundings)
     else:
         result = run(kb, formal_query(executed))
-        table = result if asked.asks == "each" else None
+        table = result if asked.asks in ("each", "columns") else None
         value = None if table else _shown([row[0] for row in result.rows])
     return Execution(asked, executed, groundings, nodes, direct, in_order, value, table)
 

@@ -1,0 +1,16 @@
+"""Readings take all attributes that a question names."""
+
+import clew
+
+
+def test_several_attributes_are_columns_of_the_answer(tmp_path):
+    file = tmp_path / "towers.csv"
+    rows = ["Eiffel Tower,300,48.86,2.29", "Fernsehturm,368,52.52,13.41", "Torre de Belém,30,38.69,-9.22"]
+    file.write_text("\n".join(["name,height,latitude,longitude", *rows]) + "\n", "utf-8")
+    clew.build([file], tmp_path / "towers.kb")
+    base = clew.open(tmp_path / "towers.kb")
+    assert base.ask("What is the height of the Eiffel Tower?").value == 300
+    answer = base.ask("What are the latitude and longitude of the Eiffel Tower?")
+    [(tower, *values)] = answer.rows
+    assert (tower.name, values) == ("Eiffel Tower", [48.86, 2.29])
+    assert base.query(answer.query["query"]).rows == answer.rows
