@@ -67,7 +67,7 @@ function understanding(base: BaseDetails, run: Run): Child {
 function wholePassages(run: Run): Evidence[] {
   const pieces = [...run.evidence].sort((one, other) => (one.start ?? 0) - (other.start ?? 0));
   if (run.value !== null || run.text === null || !pieces.length || !pieces.every((piece) => piece.kind === "passage" && piece.file)) return [];
-  const isMarked = pieces.length === 1 && run.text.endsWith(markedText(pieces[0]!));
+  const isMarked = run.text.endsWith(markedText(run.evidence[0]!));
   return isMarked || run.text.endsWith(pieces.map((piece) => piece.text).join("\n\n")) ? pieces : [];
 }
 

@@ -106,7 +106,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(small: OpenBase, t
         "import clew.lab.synthesis.pipeline as p\n"
         "from clew.lab.synthesis.benchmark import *; p.CHUNK = 2; print('ready', flush=True)\n"
         "tools = OpenBase.open(sys.argv[1], embedder='hash')\n"
-        f"make_benchmark(tools, Path(sys.argv[2]), Wanted({wanted.count}, kinds={wanted.kinds}))"
+        f"make_benchmark(tools, Path(sys.argv[2]), BenchmarkOptions({wanted.count}, kinds={wanted.kinds}))"
     )
     longest = max(0.3, time.monotonic() - begun)
     rng = random.Random(1)
