@@ -3,15 +3,21 @@
 import type {
   Asked as Past, Audit, Evaluation, Failure, Managed, Me, NewToken, Password, Token, User, UserChange,
   Ask as Run, AskRequest as Asked, Base as BaseSummary, BaseDetails, Documents, Found, Graph, Mention, NodePage,
-  Reading,
 } from "./types";
 import { t } from "./texts";
 
 export type {
   Evaluation,
   Ask as Run, AskRequest as Asked, Answer, Base as BaseSummary, BaseDetails, Build, Call, Count, Documents, DrawnNode as NodeRef,
-  Audit, Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Reading, Span, Term, Unchecked, User, UserChange,
+  Audit, Evidence, Fact, Found, Graph, Me, Mention, NodePage, Query, Span, Term, Unchecked, User, UserChange,
 } from "./types";
+
+/** A document as it was read. */
+export interface Reading {
+  name: string;
+  title: string;
+  pieces: { key: string; type: string; name: string; text: string; page: number | null }[];
+}
 
 export class Refused extends Error {
   constructor(readonly status: number, message: string) { super(message); }
