@@ -148,7 +148,7 @@ def show_estimate(estimate: Estimate, as_json: bool) -> None:
         out.line(("a guess: what the model says decides what it is asked next", "dim"))
 
 
-def show_answer(answer: Answer, k: int, *, is_brief: bool = False) -> None:
+def show_answer(answer: Answer, k: int, *, is_brief: bool = True) -> None:
     """Print an answer: its state, its text, and the candidates by group with evidence.
 
     A brief answer from documents lists at most `MOST_PLACES` further passages, on one line each.
@@ -169,10 +169,12 @@ def show_answer(answer: Answer, k: int, *, is_brief: bool = False) -> None:
         show_rows(answer, k)
     rank, with_evidence = 0, sum(bool(candidate.evidence) for candidate in answer.candidates)
     places = _further_places(answer) if is_brief else None
-    for place in (places or ())[:MOST_PLACES]:
-        out.line(f"  {place}")
-    if places and len(places) > MOST_PLACES:
-        out.line((f"{len(places) - MOST_PLACES:,} more passages: --more shows them", "dim"))
+    if places:
+        out.line(("Other passages:", "dim"))
+        for place in places[:MOST_PLACES]:
+            out.line(f"  {place}")
+        if len(places) > MOST_PLACES:
+            out.line((f"{len(places) - MOST_PLACES:,} more with --more", "dim"))
     for title, group in () if answer.rows or places is not None else answer.sections(k):
         out.line((f"{title}:", "dim"))
         for candidate in group:
@@ -215,7 +217,7 @@ def _further_places(answer: Answer) -> list[str] | None:
 
 
 def show_text(answer: Answer) -> None:
-    """Print a text with its citations. The passage of the first citation follows, with the marked sentences in bold."""
+    """Print a text with its citations. The passage of a single citation follows, with the marked sentences in bold."""
     from clew.core.types import Passage
 
     out.line((answer.text or "", "bold"))
@@ -224,9 +226,11 @@ def show_text(answer: Answer) -> None:
         is_said = isinstance(piece, Passage) and bool(piece.file) and " ".join(piece.marked.split()) in said
         shown = piece.place if isinstance(piece, Passage) and is_said else piece.in_words()
         out.line(f"  [{number}] {shown}")
-        if number == 1 and isinstance(piece, Passage) and is_said and piece.mark and piece.marked != piece.text:
+        is_only = len(answer.evidence) == 1
+        if is_only and isinstance(piece, Passage) and is_said and piece.mark and piece.marked != piece.text:
             start, end = piece.mark
-            out.line((piece.section, "dim")) if piece.section else None
+            if piece.section:
+                out.line((piece.section, "dim"))
             out.line(piece.text[:start], (piece.text[start:end], "bold"), piece.text[end:])
 
 

@@ -93,9 +93,11 @@ def answer_from_quotes(
     texts = [f"{piece.node.name} {piece.file} {piece.text}" for piece in near]
     names = ", ".join(unmentioned_names(question, texts)) if is_english else ""
     if close.is_sure and not looked_up and not names:
-        marked = {shared[0][0]: close.mark(kb.node(shared[0][0]))}  # only the best passage gets a mark
-        quotes = tuple(Passage.of(kb.node(node), mark=marked.get(node)) for node in shared[0])
-        return replace(answer, text=said, evidence=quotes)
+        first, *following = map(kb.node, shared[0])
+        pieces = [Passage.of(first, mark=close.mark(first))]
+        if said == first.text:  # a short passage, such as a question of an FAQ, may need the next one
+            pieces += [Passage.of(node) for node in following]
+        return replace(answer, text=said, evidence=tuple(pieces))
     if names and not close.is_sure:
         return replace(answer, text=f"{NOT_FOUND} The nearest passages do not mention {names}.", answer_count=0)
     quotes = tuple(_passage(one) for one in candidates[:UNSURE])
