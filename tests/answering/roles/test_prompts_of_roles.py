@@ -14,24 +14,29 @@ from clew.answering.roles.wordings import Exchange, rewrite, word
 from clew.core.errors import ModelError
 from clew.core.roles import Reading, Source
 from clew.lab.training.own_base import wanted_of
-from conftest import build_graph, tables
+from clew.store.building import build
+from clew.store.open_base import OpenBase
+from conftest import tables
 from prompts_sent import GOLDEN, Sends, matches_golden
 
 CASES = {
-    "query": lambda model, kb: Formulator(model, kb).formulate("Which disease has long fingers?"),
+    "query": lambda model, tools: Formulator(model, tools.kb, tools.names).formulate("Which disease has Long fingers?"),
     "read_written": lambda model, _: ModelReader(model).read(
         [Reading("How long is it?", (Source("It is 3 m long."),))]
     ),
     "rewrite": lambda model, _: rewrite(model, [Exchange("Who wrote Emma?", "Jane Austen.")], "And Persuasion?"),
-    "wordings": lambda model, kb: word(model, "- gene", wanted_of(Vocabulary(kb.schema))[:3], lambda _done, _all: None),
+    "wordings": lambda model, tools: word(
+        model, "- gene", wanted_of(Vocabulary(tools.kb.schema))[:3], lambda _done, _all: None
+    ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_sent(name, tmp_path):
     model = Sends("{}")
+    build(tables(), tmp_path / "tiny.kb")
     with suppress(ModelError):  # a reply of nothing is of no use to some
-        CASES[name](model, build_graph(tables(), tmp_path / "graph"))
+        CASES[name](model, OpenBase.open(tmp_path / "tiny.kb"))
     assert matches_golden(f"roles/{name}", model.sent)
 
 

@@ -15,12 +15,15 @@ from clew.core.schema import NodeType, Schema
 from clew.models.protocol import LanguageModel
 from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 from clew.store.graph.protocol import KnowledgeBase
+from clew.store.index.protocol import Names
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "query")
 MOST_VALUES, LONGEST = 12, 30
 """Maximum number of example values of an attribute, and maximum characters of a value or name."""
 SAMPLES = 3
-"""Number of example names of a type."""
+"""Number of example names of a type. A type with at most `MOST_VALUES` nodes is shown with all names."""
+MOST_MENTIONS = 8
+"""Maximum number of names in a question that are looked up for the model."""
 
 
 class _Formulated(TypedReply):
@@ -60,6 +63,7 @@ class Formulator:
 
     model: LanguageModel
     kb: KnowledgeBase
+    names: Names
     values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Values of attributes that have few different values."""
 
@@ -70,6 +74,7 @@ class Formulator:
             question=f"{question}\n{remark}" if remark else question,
             types="\n".join(map(self._type, schema.node_types)),
             relations=describe_relations(schema, question, self.model.context_tokens // 2, name_text) + self._edges(),
+            names=self._names(question),
         )
         asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
         [outcome] = ask(self.model, [asked], role="parse")
@@ -79,11 +84,21 @@ class Formulator:
 
     def _type(self, kind: NodeType) -> str:
         nodes = self.kb.nodes(kind.name).array
-        picked = nodes[:: max(1, len(nodes) // SAMPLES)][:SAMPLES] if self.kb.described is not None else nodes[:0]
+        few = len(nodes) if len(nodes) <= MOST_VALUES else SAMPLES
+        picked = nodes[:: max(1, len(nodes) // max(1, few))][:few] if self.kb.described is not None else nodes[:0]
         names = [ref.name for ref in self.kb.refs(picked) if len(ref.name) <= LONGEST]
-        shown = f", such as {'; '.join(names)}" if names else ""
+        shown = f"{':' if len(names) == len(nodes) else ', such as'} {'; '.join(names)}" if names else ""
         attributes = "".join(f"\n    {self._attribute(name)}" for name in kind.attributes)
         return f"{describe_type(kind, name_text)} [{kind.count:,}{shown}]{attributes}"
+
+    def _names(self, question: str) -> str:
+        """Describe the nodes that the question may name, so that the query has their names and types."""
+        shown = []
+        for one in self.names.mentions(question)[:MOST_MENTIONS]:
+            refs = self.kb.refs([link.node for link in one.links[:SAMPLES]])
+            named = dict.fromkeys(f'"{ref.name}": {name_text(ref.type)}' for ref in refs)
+            shown.append(f"- {one.text}: {', '.join(named)}")
+        return "\n\nNames in the question that the knowledge base may have:\n" + "\n".join(shown) if shown else ""
 
     def _edges(self) -> str:
         kinds = self.kb.schema.edge_attributes

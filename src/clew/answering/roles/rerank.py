@@ -81,28 +81,21 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class Listwise:
-    """Orders all candidates at once. If they do not fit, moves a window from the end to the front (RankGPT)."""
+    """Orders the best candidates at once."""
 
     kb: KnowledgeBase
     chooser: Chooser
     name: str = "listwise"
-    window: int = 20
-    step: int = 10
+    depth: int = 20
+    """Number of best candidates to order. The remaining candidates follow in their old order."""
 
     def rerank(self, question: str, nodes: Sequence[int]) -> list[Judged]:
         """Return the order of the chooser."""
-        ordered = list(nodes)
-        first = max(0, len(ordered) - self.window)
-        while ordered:
-            part = ordered[first : first + self.window]
-            options = tuple(_short(self.kb, node) for node in part)
-            chosen = self.chooser.choose([Choice(question, options, len(part), "candidate answer")])[0]
-            kept = [part[place] for place in chosen.kept]
-            ordered[first : first + self.window] = kept + [node for node in part if node not in kept]
-            if first == 0:
-                break
-            first = max(0, first - self.step)
-        return [Judged(node) for node in ordered]
+        best = list(nodes[: self.depth])
+        options = tuple(_short(self.kb, node) for node in best)
+        chosen = self.chooser.choose([Choice(question, options, len(best), "candidate answer")])[0] if best else None
+        kept = [best[place] for place in chosen.kept] if chosen else []
+        return [Judged(node) for node in dict.fromkeys([*kept, *nodes])]
 
 
 @dataclass(frozen=True)

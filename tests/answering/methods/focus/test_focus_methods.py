@@ -168,11 +168,11 @@ def test_an_unreadable_candidate_keeps_its_place_when_the_others_move(toolbox):
     assert keep_unjudged([None, 0.2, None, 0.9]) == [0, 3, 2, 1]
 
 
-def test_lists_in_windows_and_pairs_agree_with_the_chooser(toolbox):
+def test_lists_and_pairs_agree_with_the_chooser(toolbox):
     nodes = list(range(len(toolbox.kb)))
     wanted = sorted(nodes, key=lambda node: toolbox.kb.text(node), reverse=True)
-    listed = Listwise(toolbox.kb, Chooser(), window=4, step=2).rerank("?", nodes)
-    assert [one.node for one in listed[:2]] == wanted[:2]
+    listed = Listwise(toolbox.kb, Chooser(), depth=3).rerank("?", nodes)
+    assert [one.node for one in listed] == [*sorted(nodes[:3], key=wanted.index), *nodes[3:]]
     duelled = Pairwise(toolbox.kb, Chooser(), depth=len(nodes)).rerank("?", nodes)
     assert [one.node for one in duelled] == wanted
 

@@ -116,6 +116,28 @@ def test_a_query_that_finds_nothing_is_written_once_more(folder):
     assert "Tamise" in model.asked[1].messages[-1].content
 
 
+def test_a_model_sees_what_a_doubtful_name_was_taken_for_and_may_change_its_query(folder):
+    replies = iter(['find x where (x: bridge) -[crosses]-> "Tames": river', ""])
+
+    def reply(request):
+        if "translate questions" not in request.messages[0].content:
+            return json.dumps(SAYS)
+        query = next(replies)
+        return json.dumps(EMPTY | {"query": query, "answerable": bool(query)})
+
+    model = ScriptedModel(reply)
+    answer = clew.open(folder, model=model).ask(ODD, "focus_plus")
+    shown = model.asked[1].messages[-1].content
+    assert "“Tames” stands for Thames" in shown
+    assert "2 results: Tower Bridge, London Bridge" in shown
+    assert answer.state != "found"
+
+
+def test_a_result_without_doubt_is_not_shown_again(folder):
+    _, model = asked(folder, "Of which would a Londoner say that they go over his stream?", OVER_THAMES, SAYS)
+    assert len([one for one in model.asked if "translate questions" in one.messages[0].content]) == 1
+
+
 def test_what_the_model_says_cannot_be_answered_is_refused_where_the_reader_is_not_sure(folder):
     answer, _ = asked(folder, "Who paid for it all, in gold or in silver?", EMPTY | {"answerable": False})
     assert not answer.found

@@ -28,6 +28,10 @@ ALONE = 0.8
 """Certainty of results that only the model's query finds."""
 BY_TEXT = 0.5
 """Certainty if the model states that texts contain the answer."""
+DIFFERS = 0.5
+"""Minimum certainty of a reading for which the model is asked again if its query has another result."""
+FEW = 5
+"""Number of results shown to the model that may change its query."""
 STANDS = 0.6
 """Minimum certainty of a reading that is used although the model sees no answer or its query has no results."""
 
@@ -100,41 +104,58 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
     if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
     model = tools.required_model("reading a question twice")
-    formulator = Formulator(model, tools.kb, reader_of(tools).values)
-    theirs, executed = _carried_out(formulator, question, tools)
+    formulator = Formulator(model, tools.kb, tools.names, reader_of(tools).values)
+    theirs, executed = _carried_out(formulator, question, ours, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:
         decided, why = _decide(ours, theirs, executed, tools)
         span.note(decided=why)
     return decided
 
 
-def _carried_out(formulator: Formulator, question: str, tools: OpenBase) -> tuple[Formulated | None, Executed | None]:
-    """Return a model's query and its result. If the result is empty, ask the model once more with that remark."""
+def _carried_out(
+    formulator: Formulator, question: str, ours: Parse, tools: OpenBase
+) -> tuple[Formulated | None, Executed | None]:
+    """Return a model's query and its result. If these are doubtful, show them to the model and ask once more."""
     theirs = formulator.formulate(question)
-    executed, problem = _executed(theirs, tools)
-    if problem:
-        again = formulator.formulate(question, problem)
+    executed, doubt = _executed(theirs, ours, tools)
+    if theirs is not None and doubt:
+        again = formulator.formulate(question, f"Your query was: {theirs.query}\n{doubt}")
         if again is not None:
-            theirs, (executed, _) = again, _executed(again, tools)
+            theirs, (executed, _) = again, _executed(again, ours, tools)
     return theirs, executed
 
 
-def _executed(formulated: Formulated | None, tools: OpenBase) -> tuple[Executed | None, str]:
-    """Return the result of a query, and a remark for the model if there is no result."""
+def _executed(formulated: Formulated | None, ours: Parse, tools: OpenBase) -> tuple[Executed | None, str]:
+    """Return the result of a query, and a remark for the model if it is doubtful."""
     if formulated is None or formulated.query is None:
         return None, ""
-    shown = f"Your query was: {formulated.query}\n"
     try:
         executed = run_query(tools.kb, tools.names, formulated.query)
     except InputError as error:
-        return None, f"{shown}It cannot be carried out: {error}"
+        return None, f"It cannot be carried out: {error}"
     if executed.unknown:
         near = {one.text: [link.alias for link in tools.names.link(one.text, k=5)] for one in executed.unknown}
         told = "; ".join(f"“{name}” is not a name here, nearest are {', '.join(names)}" for name, names in near.items())
-        return executed, f"{shown}{told}."
+        return executed, f"{told}."
     if executed.is_empty and not formulated.is_truth:
-        return None, f"{shown}It finds nothing. If the question can be put otherwise, write another query."
-    return executed, ""
+        return None, "It finds nothing. If the question can be put otherwise, write another query."
+    doubts = list(executed.notes)
+    if (ours.certainty or 0.0) >= DIFFERS and not ours.unknown:
+        other = _outcome(ours, tools)
+        if other is not None and other != _result(formulated, executed):
+            doubts.append(f"another reading of the question is {ours.interpretation.query}")
+    if not doubts:
+        return executed, ""
+    return executed, (
+        f"It finds {_told(executed)}. But {'; '.join(doubts)}. If your query is what the question asks for, reply with "
+        "it again. Otherwise write another query, or reply that the question is not answerable."
+    )
+
+
+def _told(executed: Executed) -> str:
+    """Return the number of results and some of them, for a model."""
+    cells = [str(getattr(row[0], "name", row[0])) for row in executed.result.rows]
+    return f"{len(cells)} result{'s' * (len(cells) != 1)}: {', '.join(cells[:FEW])}{', …' * (len(cells) > FEW)}"
 
 
 def _decide(
@@ -155,10 +176,16 @@ def _decide(
         is_found = sure >= STANDS and _outcome(ours, tools) is not None
         return (ours if is_found else replace(ours, certainty=0.0)), "the model's query finds nothing"
     by_model = ByModel(theirs, executed, ALONE)
-    found, by = frozenset(ref.id for ref in executed.refs), relations_and_attributes(executed.query)
-    if not theirs.text and _outcome(ours, tools) == (found if by_model.value is None else by_model.value, *by):
+    if not theirs.text and _outcome(ours, tools) == _result(theirs, executed):
         return replace(ours, certainty=AGREED, is_loose=False, unknown=()), "both agree"
     return by_model, "the model's query stands"
+
+
+def _result(formulated: Formulated, executed: Executed) -> tuple[object, ...]:
+    """Return the result of a model's query with its relations and attributes, to compare with `_outcome`."""
+    value = ByModel(formulated, executed, ALONE).value
+    found = frozenset(ref.id for ref in executed.refs)
+    return found if value is None else value, *relations_and_attributes(executed.query)
 
 
 def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
