@@ -104,6 +104,10 @@ def test_a_claim_may_rest_on_two_sources():
     assert notes == []
 
 
+PRIZES = [(prize, "Low Tide") for prize in ("Amber Leaf", "Silver Oar", "Tall Mast", "White Gull")]
+PRIZES += [("Iron Bell", "Cold Harbour")]
+
+
 def test_facts_and_paths_support_what_they_say():
     sources = [Source("Marfan syndrome —caused by→ FBN1"), Source("FBN1 —located on→ chromosome 15")]
     assert support("Marfan syndrome is caused by FBN1.", 0, sources=sources) >= 0.5
@@ -111,6 +115,14 @@ def test_facts_and_paths_support_what_they_say():
         support("Marfan syndrome is caused by FBN1, which is located on chromosome 15.", 0, 1, sources=sources) >= 0.5
     )
     assert support("Marfan syndrome is caused by COL1A1.", 0, 1, sources=sources) < 0.5
+
+
+def test_a_claim_that_joins_many_facts_is_supported_and_a_name_of_other_facts_is_not():
+    won = [Source(f"{prize} (prize): {film} —won→ {prize}; {film} —directed by→ Ida Berg") for prize, film in PRIZES]
+    joined = "Low Tide, directed by Ida Berg, won Amber Leaf, Silver Oar, Tall Mast and White Gull."
+    assert support(joined, 0, 1, 2, 3, sources=won) >= 0.5
+    assert support(joined.replace("Tall Mast", "Iron Bell"), 0, 1, 2, 3, sources=won) < 0.5
+    assert support(joined.replace("Low Tide", "Cold Harbour"), 0, 1, 2, 3, sources=won) < 0.5
 
 
 def test_numbers_agree_by_value_and_dates_by_year():

@@ -1,9 +1,10 @@
 """Check the claims of a written answer against the sentences it cites.
 
 1. Split a claim into words, numbers and literals (names, options, paths, versions).
-2. Select as evidence up to three sentences of the cited sources that cover most of the claim.
+2. Select as evidence up to three sentences of the cited sources, or one of each, that cover most of the claim.
 3. Compare both. The share of covered words and the similarity in meaning raise the support. Missing literals, opposite
-   words and a "not" on one side only lower it. A missing number sets it to zero.
+   words and a "not" on one side only lower it. A missing number, or a name that only other sources have, sets it to
+   zero.
 4. If the citations do not support a claim, search the other sources.
 
 The check misses a name swapped for another name of the same sentence.
@@ -28,12 +29,14 @@ from clew.models.protocol import Embedder
 from clew.store.index.tokens import stem, stop_words, tokenise
 
 WINDOW = 3
-"""Maximum number of sentences that may support a claim together."""
+"""Maximum number of sentences that may support a claim together, unless it cites more sources."""
 LONGEST_SENTENCE = 400
 """Length in characters above which each line counts as a sentence, because lists and tables have no full stops."""
 NEARBY = 3
 """Number of content words before and after a number that show what it counts."""
 _PIECE = re.compile(r"[^\s\"“”‘’'`´()\[\]{}<>,;!?|…→—–]+")
+_NAME = re.compile(r"[^\W\d_a-z]\w+")
+"""A word that does not begin with a small letter."""
 _NUMBER = re.compile(r"[-+]?\d[\d.,-]*%?")
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATOR = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot|nothing|unable|\w+n['’]t)\b", re.IGNORECASE)
@@ -92,7 +95,7 @@ class ClaimComparison:
     weakest: float
     """Lowest recall of any clause of the claim. A low value shows an added detail."""
     apart: float
-    """Share of neighbouring words that are not close to each other anywhere in the evidence. Shows a swapped name."""
+    """Share of neighbouring words that one source has, but not close to each other. Shows a swapped name."""
     literals: int
     """Number of names, options, paths and versions missing from the evidence."""
     numbers: int
@@ -168,12 +171,7 @@ def _parse(text: str) -> _Text:
         if _is_literal(piece, parts, is_first=found.start() in begins or found.start() - 1 in begins):
             literals.append(" ".join(parts))
         words += [stem(part) for part in parts if part not in stop_words() and not part.isdecimal()]
-    content = _content(text)
-    numbers = [
-        _Number(value, frozenset(content[max(0, place - NEARBY) : place + NEARBY]), is_counted)
-        for value, start, is_counted in _values(text)
-        for place in [len(_content(text[:start]))]
-    ]
+    numbers = [_Number(value, _nearby(text, start), is_counted) for value, start, is_counted in _values(text)]
     values = {_float(digits) for digits in _DIGITS.findall(text)}
     clauses = [tuple(_content(clause)) for clause in _CLAUSE.split(_FILLER.sub("", text))]
     return _Text(
@@ -187,6 +185,17 @@ def _parse(text: str) -> _Text:
         _NEGATOR.search(text) is not None,
         _DENIAL.search(text) is not None,
     )
+
+
+def _nearby(text: str, start: int) -> frozenset[str]:
+    """Return the content words before and after a number, in its clause if that has any."""
+    before = max((found.end() for found in _CLAUSE.finditer(text, 0, start)), default=0)
+    after = _CLAUSE.search(text, start)
+    for first, last in ((before, after.start() if after else len(text)), (0, len(text))):
+        place, content = len(_content(text[first:start])), _content(text[first:last])
+        if words := content[max(0, place - NEARBY) : place + NEARBY]:
+            return frozenset(words)
+    return frozenset()
 
 
 def _values(text: str) -> list[tuple[float, int, bool]]:
@@ -253,8 +262,13 @@ def _opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     return tuple((side, other) for one, two in groups for side, other in ((one, two), (two, one)))
 
 
-def compare(claim: str, evidence: Sequence[str], heading: str = "") -> ClaimComparison:
-    """Compare a claim with its evidence. The heading names the topic of the evidence."""
+def compare(
+    claim: str, evidence: Sequence[str], heading: str = "", sources: Sequence[int] | None = None
+) -> ClaimComparison:
+    """Compare a claim with its evidence. The heading names the topic of the evidence.
+
+    `sources` are the sources of the pieces of evidence. Without them, all pieces are from one source.
+    """
     said, pieces = (
         _parse(_VERDICT.sub("", claim, count=1) if _VERDICT.match(claim) else claim),
         [_parse(piece) for piece in evidence],
@@ -267,7 +281,7 @@ def compare(claim: str, evidence: Sequence[str], heading: str = "") -> ClaimComp
     return ClaimComparison(
         recall=_share(said.words, held),
         weakest=min((_share(clause, held) for clause in said.clauses), default=1.0),
-        apart=_apart(_content(claim), [_content(piece) for piece in evidence]),
+        apart=_apart(_content(claim), list(map(_content, evidence)), sources or [0] * len(evidence)),
         literals=sum(not _holds(literal, plain, held) for literal in said.literals),
         numbers=sum(not _number_agrees(number, pieces, about) for number in said.numbers),
         negation=_negation(said, pieces),
@@ -279,9 +293,13 @@ def _share(words: Sequence[str], held: frozenset[str]) -> float:
     return sum(word in held or _derived(word, held) for word in words) / len(words) if words else 1.0
 
 
-def _apart(words: Sequence[str], pieces: Sequence[Sequence[str]]) -> float:
-    held = frozenset[str]().union(*pieces)
-    pairs = {pair for pair in pairwise(words) if pair[0] != pair[1] and held.issuperset(pair)}
+def _apart(words: Sequence[str], pieces: Sequence[Sequence[str]], sources: Sequence[int]) -> float:
+    held: dict[int, set[str]] = {}
+    for source, piece in zip(sources, pieces, strict=True):
+        held.setdefault(source, set()).update(piece)
+    pairs = {
+        pair for pair in pairwise(words) if pair[0] != pair[1] and any(own.issuperset(pair) for own in held.values())
+    }
     close = {
         (word, other)
         for piece in pieces
@@ -354,12 +372,12 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def gather(claim: str, sentences: Sequence[_Sentence]) -> list[_Sentence]:
-    """Return at most three sentences that cover most of a claim. Each sentence must add something new."""
+    """Return up to three sentences, or one of each source, that cover most of a claim. Each must add something new."""
     wanted = _items(claim)
     total = sum(wanted.values()) or 1.0
     held = {sentence: _held(wanted, sentence) for sentence in sentences}
     chosen: list[_Sentence] = []
-    while len(chosen) < WINDOW:
+    while len(chosen) < max(WINDOW, len({sentence.source for sentence in sentences})):
         covered = frozenset[str]().union(*(held[sentence] for sentence in chosen))
         gains = [
             (sum(wanted[item] for item in held[sentence] - covered) / total, sentence.text, sentence)
@@ -374,7 +392,8 @@ def gather(claim: str, sentences: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _is_next(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
-    return any(
+    """Return whether a sentence is the first of its source, or next to one that is already selected."""
+    return all(sentence.source != one.source for one in chosen) or any(
         sentence.source == one.source and min(abs(sentence.start - one.end), abs(one.start - sentence.end)) <= GAP
         for one in chosen
     )
@@ -383,7 +402,7 @@ def _is_next(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
 FURTHER = 0.15
 """Minimum share of a claim that another sentence must add to count as evidence."""
 NEXT = 0.05
-"""Minimum share for a sentence next to a sentence that is already selected."""
+"""Minimum share for the first sentence of another source, and for one next to a sentence that is already selected."""
 GAP = 5
 """Maximum number of characters between adjacent sentences."""
 
@@ -439,13 +458,22 @@ def _check(
     checked = []
     for claim, chosen, cosine in zip(claims, evidence, cosines, strict=True):
         headings = " ".join(dict.fromkeys(one.heading for one in chosen))
-        comparison = compare(claim.text, [one.text for one in chosen], headings)
+        comparison = compare(claim.text, [one.text for one in chosen], headings, [one.source for one in chosen])
         support = replace(comparison, cosine=cosine).support() if chosen else 0.0
+        if _names_others(claim, sentences):
+            support = 0.0
         if any(_is_copied(claim.text, one.text) for citation in claim.citations for one in sentences[citation]):
             support = 1.0
         spans = tuple(_span(claim.text, citation, chosen, sentences[citation]) for citation in claim.citations)
         checked.append(replace(claim, support=support, spans=spans))
     return checked
+
+
+def _names_others(claim: CitedClaim, sentences: Sequence[Sequence[_Sentence]]) -> bool:
+    """Check whether a claim contains a name that only sources have which it does not cite."""
+    names = [frozenset(name for one in own for name in _NAME.findall(f"{one.heading} {one.text}")) for own in sentences]
+    lacking = set(_NAME.findall(claim.text)).difference(*(names[citation] for citation in claim.citations))
+    return not lacking.isdisjoint(frozenset[str]().union(*names))
 
 
 def _is_copied(claim: str, sentence: str) -> bool:

@@ -219,7 +219,8 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
     total = len(matches)
     names = ", ".join(candidate.node.name for candidate in matches[:LISTED])
     more = f" and {total - LISTED} more" if total > LISTED else ""
-    result = f"All results of the query “{answer.query.get('text')}”, {total} in number: {names}{more}."
+    told = f"the query “{answer.query.get('text')}” for the question “{answer.question}”"  # a claim may use its words
+    result = f"All results of {told}, {total} in number: {names}{more}."
     if by_text:
         result = f"Found by their texts, not all of them fit: {names}."
     pieces = [_piece(candidate) for candidate in matches[:SHOWN]]
