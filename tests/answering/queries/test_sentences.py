@@ -24,6 +24,8 @@ def test_matches_are_counted_and_the_first_are_named():
     assert sentence(answer(A)) == "1 drug matches: Aspirin."
     assert sentence(answer(A, B)) == "2 drugs match: Aspirin and Bosentan."
     assert sentence(answer(A, B, *many)) == "2,000 drugs match: Aspirin, Bosentan, D0, D1, D2 and 1,995 more."
+    company = NodeRef(5, "k5", "Acme Inc.", "drug")
+    assert sentence(answer(company)) == "1 drug matches: Acme Inc."
     twins = (A, A, A, B)
     assert sentence(answer(*twins)) == "4 drugs match: Aspirin (3 times) and Bosentan."
 

@@ -180,6 +180,16 @@ def test_names_of_several_words_may_be_misspelt_or_cut_short(tmp_path: Path, tex
     assert spans(opened(tmp_path / "names", GROUPS, frequency=lambda word: int(word == "wawel")), text) == expected
 
 
+def test_a_part_of_a_name_is_not_the_name_of_a_row_that_connects_it(tmp_path: Path):
+    rows = [
+        ("Acme Air's flight: Honolulu Intl, 2013", "gene", []),
+        ("Bolt Air's flight: Honolulu Intl, 2014", "gene", []),
+    ]
+    names = opened(tmp_path, [("Honolulu Intl", "disease", []), ("Honolulu Intl North", "disease", []), *rows])
+    [mention] = names.mentions("Who goes to Honolulu?")
+    assert [link.alias for link in mention.links] == ["Honolulu Intl", "Honolulu Intl North"]
+
+
 def test_a_word_that_texts_use_as_well_stands_beside_other_names_for_none(tmp_path: Path):
     known = opened(tmp_path / "names", GROUPS, frequency=lambda _: 20)
     assert spans(known, "born in kraków and buried at wawel") == [("kraków", "Kraków")]

@@ -19,7 +19,11 @@ LISTED = 5
 
 
 def sentence(answer: Answer) -> str:
-    """Return the answer in one sentence."""
+    """Return the answer in one sentence. It ends with one full stop, also after "Inc."."""
+    return re.sub(r"(?<!\.)\.\.$", ".", _sentence(answer))
+
+
+def _sentence(answer: Answer) -> str:
     understood, count = answer.query.get("text"), len(answer.matches)
     if not answer.found:
         return WORDINGS["not_found"].headline + (f" I understood: {understood}." if understood else "")

@@ -178,7 +178,10 @@ class NameIndex:
         return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
 
     def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
-        """Return names with all the words and more. The score rises with coverage and prominence."""
+        """Return names with all the words and more. The score rises with coverage and prominence.
+
+        A name that contains the shortest one, of another type, is left out: rows may be named after what they connect.
+        """
         forms = self.table.containing(words, MOST_LONGER)
         if code is not None and len(forms):
             forms = forms[self._have_type(forms, code)]
@@ -191,7 +194,12 @@ class NameIndex:
         first = nodes[owners.searchsorted(np.arange(len(forms)))]
         weight = np.log1p(self.prominence(first).astype(np.float64))
         scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
-        return list(zip(forms.tolist(), scores.tolist(), strict=True))
+        shortest, kinds = int(np.argmin(lengths)) if len(lengths) else 0, self.types[first]
+        return [
+            (form, score)
+            for form, score, kind in zip(forms.tolist(), scores.tolist(), kinds.tolist(), strict=True)
+            if kind == kinds[shortest] or self.table.forms[int(forms[shortest])] not in self.table.forms[form]
+        ]
 
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None
