@@ -11,9 +11,10 @@ import os
 import re
 import socket
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from clew.core.errors import InputError, WorkerError, needing
@@ -34,6 +35,9 @@ TRIES = 3
 """Number of lost workers that raises an error: over one item, or in a row while starting."""
 ANSWERS_WITHIN = 5.0
 """Seconds to wait for a connection to the cluster."""
+CHECKED_AFTER = 20.0
+"""Seconds without a result after which to check that Ray still runs. Waiting alone does not notice its end."""
+ENDED = "Ray ended before the work was done: run the command again, it continues there"
 BEGINS_WITHIN = 300.0
 """Seconds to wait for the first worker. A cluster may have to start a machine."""
 
@@ -60,6 +64,10 @@ class Workers:
         crew = _Crew(job)
         try:
             yield from crew.work(items, self.count)
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            raise WorkerError(ENDED) from error  # Ray's own, "Broken pipe" without a number
         finally:
             crew.dismiss()
 
@@ -93,7 +101,7 @@ def hired(address: str | None) -> Iterator[Workers | None]:
         if parts is not None:
             socket.create_connection((parts["host"].strip("[]"), int(parts["port"])), ANSWERS_WITHIN).close()
         ray.init("local" if parts is None else address, log_to_driver=False, logging_level="ERROR", **options)
-    except (OSError, RuntimeError, ValueError, OverflowError, ray.exceptions.RayError) as error:
+    except Exception as error:  # Ray raises plain exceptions, too, if its processes do not start
         remedy = (
             "is it running (`ray status`), has this machine joined it (`ray start --address`), "
             "and does it ask for a token (RAY_AUTH_MODE=token)?"
@@ -144,16 +152,22 @@ class _Crew:
         for _ in range(most):
             self._start()
         while self._hand_out(source, BACKLOG * most):
-            waiting = [*self._under_way, *self._starting]
-            done, _ = self._ray.wait(waiting, num_returns=1, timeout=None if self._ready else BEGINS_WITHIN)
-            if not done:
-                raise WorkerError(
-                    f"no worker started within {BEGINS_WITHIN:.0f} seconds: check `ray status` for a free processor"
-                )
+            done = self._wait([*self._under_way, *self._starting])
             if done[0] in self._starting:
                 self._welcome(done[0])
             elif (result := self._finish(done[0])) is not None:
                 yield result
+
+    def _wait(self, waiting: Sequence[Any]) -> list[Any]:
+        for _ in range(int(BEGINS_WITHIN / CHECKED_AFTER)) if not self._ready else count():
+            done, _ = self._ray.wait(waiting, num_returns=1, timeout=CHECKED_AFTER)
+            if done:
+                return list(done)
+            if not any(node["Alive"] for node in self._ray.nodes()):
+                raise WorkerError(ENDED)
+        raise WorkerError(
+            f"no worker started within {BEGINS_WITHIN:.0f} seconds: check `ray status` for a free processor"
+        )
 
     def dismiss(self) -> None:
         for worker in (*self._ready, *self._starting.values()):
