@@ -221,7 +221,7 @@ def test_vectors_are_the_same_byte_for_byte_also_where_a_worker_is_killed(worker
 
 def test_a_server_that_embeds_is_asked_from_here_alone(workers, tmp_path):
     clew.build(many(3), tmp_path / "kb")
-    with pytest.raises(InputError, match="workers cannot use a language model"):
+    with pytest.raises(InputError, match="omit --ray"):
         OpenBase.open(tmp_path / "kb", embedder="http://127.0.0.1:9/v1#m").embed_all(workers=workers)
 
 
