@@ -9,6 +9,7 @@ from clew.core.errors import NotFoundError
 from clew.core.types import Answer, Fact, Path
 
 COLUMN, ROW, WIDTH, HEIGHT, MARGIN = 330, 56, 200, 30, 20
+"""Distance of columns and of rows, size of a box, and margin, in units of the SVG."""
 LONGEST = 30
 """Maximum characters of a name in the drawing. The tooltip shows the full name."""
 STYLE = (

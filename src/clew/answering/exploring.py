@@ -21,6 +21,7 @@ from clew.store.index.protocol import Link
 from clew.store.open_base import OpenBase
 
 MOST_NODES = 500
+"""Maximum number of nodes of a subgraph. A drawing of more is hard to read."""
 LIMITS = PathLimits(most_hops=4, most_paths=50)
 
 

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from clew.models.prices import Estimate
 
 
-MOST_EVIDENCE = 3
 MOST_PLACES = 3
 """Number of further passages that a brief answer from documents lists."""
 LONGEST_LINE = 100
@@ -181,7 +180,7 @@ def show_answer(answer: Answer, k: int, *, is_brief: bool = True) -> None:
             rank, node = rank + 1, candidate.node
             about = f"{node.type}  {node.key}"
             out.line((f"{rank:>3}  {node.name}", "bold"), "  ", (about, "dim"), f"  {candidate.score:.3f}")
-            for piece in candidate.evidence[:MOST_EVIDENCE]:
+            for piece in candidate.evidence[:3]:
                 out.line(f"       {piece.in_words()}")
     if 0 < with_evidence < rank:
         out.line((f"evidence was collected for {with_evidence:,} of these {rank:,}: -O shown=N collects more", "dim"))

@@ -31,8 +31,8 @@ DOCUMENTS = Path(__file__).parent / "demo_documents"
 
 PAIRS = (("NCBIGene:583", "HP:0010442"), ("NCBIGene:2200", "HP:0001083"), ("NCBIGene:583", "NCBIGene:7157"))
 """BBS2 and polydactyly, FBN1 and ectopia lentis, BBS2 and TP53."""
-SHOWN_ANSWERS = 3
 MAX_TEXT_CHARS = 200
+"""Maximum characters of the text shown for a drawing."""
 
 
 def demo_base(folder: Path, say: Say = lambda _: None) -> BuildReport:
@@ -90,7 +90,7 @@ def demo(
         out.line((note, "dim"))
     for answer in answers:
         out.line((f"\n{answer.question}", "title"))
-        show_answer(answer, SHOWN_ANSWERS)
+        show_answer(answer, 3)
     out.line(("\nConnections between two entities, drawn", "title"))
     for file, text in pictures:
         out.line(f"{file}: {text if len(text) <= MAX_TEXT_CHARS else text[:MAX_TEXT_CHARS] + '…'}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,8 +52,8 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
 }
 """Extra → its feature and its packages."""
-LEAST_PYTHON = (3, 11)
 LEAST_SPACE = 500_000_000
+"""Free bytes of the cache and of temporary files below which a warning is shown. Large bases need more."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -116,8 +115,6 @@ def diagnose() -> Diagnosis:
     problems = [
         f"{name} is missing: pip install --force-reinstall clew-kb" for name, have in packages.items() if not have
     ]
-    if sys.version_info < LEAST_PYTHON:
-        problems.append(f"Python {platform.python_version()} is too old: install 3.11 or newer")
     embedder = ""
     try:
         opened = open_embedder()

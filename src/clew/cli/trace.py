@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from clew.core.trace_file import Step
 
 SHOWN = 100
+"""Maximum characters of a detail: about one line of a terminal."""
 MOST_CALLS = 12
+"""Maximum number of calls shown for a step. A step may have hundreds."""
 
 
 def trace(

@@ -20,6 +20,7 @@ BINARY: int = getattr(os, "O_BINARY", 0)
 _FAR = (1 << 31) - 2
 """Offset of the byte that Windows locks for the whole file. Other processes may still access the bytes before it."""
 _PAUSE = 0.05
+"""Seconds between two tries to lock a file on Windows. A longer pause delays the next writer."""
 
 
 def draft_of(file: Path) -> Path:

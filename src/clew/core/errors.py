@@ -34,7 +34,7 @@ from typing import Any
 class ClewError(Exception):
     """Base class of errors shown to the user. The command line exits with `exit_code`."""
 
-    exit_code = 1
+    exit_code = 1  # any failure
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without calling `__init__`, whose parameters differ from `args` in subclasses."""
@@ -48,7 +48,7 @@ def _again(kind: type[ClewError], args: tuple[object, ...]) -> ClewError:
 class InputError(ClewError):
     """The caller's input is wrong."""
 
-    exit_code = 2
+    exit_code = 2  # as for wrong options of the command line
 
 
 class SourceError(InputError):

@@ -16,6 +16,7 @@ from clew.core.errors import StorageError
 DEFAULT_CAP = 1 << 30
 """Maximum size of all texts, in bytes. Beyond it, the least recently used tenth is deleted."""
 FORMAT = 2
+"""Version of the table. Version 1 lacks the columns `digest` and `made`, which are added when it is opened."""
 _LAYOUT = """
 CREATE TABLE IF NOT EXISTS reply (key TEXT PRIMARY KEY, value TEXT NOT NULL, size INTEGER NOT NULL, used REAL NOT NULL,
     digest INTEGER, made REAL);
@@ -24,6 +25,7 @@ DROP TABLE IF EXISTS answer;
 """
 _FROM_FIRST = "ALTER TABLE reply ADD COLUMN digest INTEGER; ALTER TABLE reply ADD COLUMN made REAL;"
 _AT_ONCE = 500
+"""Number of keys per query. SQLite before version 3.32 allows 999 parameters."""
 
 
 class KeptTexts:

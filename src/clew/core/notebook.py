@@ -10,7 +10,6 @@ from clew.core.states import certainty_in_words, headline, sections
 
 STYLE = "font-family:system-ui,sans-serif;line-height:1.5;max-width:52em"
 FAINT = "opacity:.65;font-size:.85em"
-MAX_EVIDENCE_CHARS = 400
 
 
 def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
@@ -25,7 +24,7 @@ def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
     for title, rows in groups:
         parts.append(f'<p style="{FAINT}">{escape(title)}</p><ol start="{rows[0]["rank"]}" style="padding-left:1.6em">')
         for row in rows:
-            evidence = "".join(f"<li>{escape(piece['text'][:MAX_EVIDENCE_CHARS])}</li>" for piece in row["evidence"])
+            evidence = "".join(f"<li>{escape(piece['text'][:400])}</li>" for piece in row["evidence"])
             title = f'{escape(row["name"])} <span style="{FAINT}">{escape(row["type"])} · {row["score"]:.3f}</span>'
             opened = " open" if row["rank"] == 1 else ""
             parts.append(f"<li><details{opened}><summary>{title}</summary><ul>{evidence}</ul></details></li>")

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 340
+"""Size of a line plot without its legend, in units of the SVG, which scales to the page."""
 LEFT, RIGHT, TOP, BOTTOM = 56, 26, 34, 44
+"""Margins for the title, the tick labels and the axis labels."""
 LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -136,7 +138,8 @@ def _style() -> str:
     )
 
 
-BAR_WIDTH, BAR_LEFT, BAR_RIGHT, BAR_TOP, ROW = 640, 190, 70, 34, 22
+BAR_LEFT, BAR_RIGHT, ROW = 190, 70, 22
+"""Margins of a bar plot for the labels and the numbers, and the height of one bar with its gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +158,17 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
     span = (high - low) or 1.0
 
     def across(value: float) -> float:
-        return BAR_LEFT + (value - low) / span * (BAR_WIDTH - BAR_LEFT - BAR_RIGHT)
+        return BAR_LEFT + (value - low) / span * (WIDTH - BAR_LEFT - BAR_RIGHT)
 
-    height = BAR_TOP + ROW * len(bars) + 12
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {BAR_WIDTH} {height}" role="img" class="clew-plot"'
+    height = TOP + ROW * len(bars) + 12
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="clew-plot"'
     parts = [
         f'{opening} aria-label="{escape(title, quote=True)}"><style>{_style()}</style>',
         f'<text class="title" x="8" y="18">{escape(title)}</text>',
-        f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{BAR_TOP - 4}" y2="{height - 8}"/>',
+        f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{TOP - 4}" y2="{height - 8}"/>',
     ]
     for place, bar in enumerate(bars):
-        middle = BAR_TOP + ROW * place + ROW / 2
+        middle = TOP + ROW * place + ROW / 2
         start, end = sorted((across(0), across(bar.value)))
         box = f'x="{start:.1f}" y="{middle - 7:.1f}" width="{max(end - start, 0.5):.1f}" height="14"'
         whisker = f"M{across(bar.value - bar.deviation):.1f} {middle:.1f}H{across(bar.value + bar.deviation):.1f}"

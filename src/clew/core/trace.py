@@ -26,6 +26,7 @@ Failure = Literal["budget", "access", "outage", "failing"]
 """Reason of a failed model call: "budget" (a cap was reached), "access" (wrong key, model name or address), "outage"
 (server unreachable or given up), or "failing" (errors or unusable replies after all retries)."""
 LONGEST_DETAIL = 2000
+"""Maximum characters of a detail in a stored trace. Longer texts and lists are cut, so that a trace stays small."""
 GRACE_SECONDS = 3.0
 """Seconds that running work may continue after Ctrl-C."""
 

@@ -129,9 +129,8 @@ def is_prose(file: Path) -> bool:
     return bool(lines) and separated * 2 < len(lines) and not is_even
 
 
-READ_HERE = 1_000_000
-"""Maximum size of a file that is read in this process, in bytes, unless all such files exceed `ALL_READ_HERE`."""
-ALL_READ_HERE = 4_000_000
+READ_HERE, ALL_READ_HERE = 1_000_000, 4_000_000
+"""Maximum bytes of one file, and of all, that are read in this process. More bytes are read in parallel processes."""
 UNBOUNDED = frozenset({".pdf"})
 """Formats in which a small file may take long to read."""
 

@@ -19,17 +19,14 @@ from clew.core.workers import Workers
 from clew.documents.reading import LENGTH
 
 MODULE = "clew.documents.reading"
-SECONDS = 120
-SECONDS_PER_MEGABYTE = 30
-"""Time limit per file, and per megabyte of the file."""
 TOO_LONG = "the file took too long to read: {seconds:.0f} seconds"
 Replies = SimpleQueue[tuple[int, bytes]]
 DIED = "the file could not be read: the process that read it ended"
 
 
 def seconds_for(size: int) -> float:
-    """Return the time limit for a file of `size` bytes."""
-    return SECONDS + SECONDS_PER_MEGABYTE * size / 1_000_000
+    """Return the time limit for a file of `size` bytes: two minutes, and 30 seconds per megabyte."""
+    return 120 + 30 * size / 1_000_000
 
 
 class ReadingProcesses:

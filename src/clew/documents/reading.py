@@ -56,6 +56,7 @@ def reason(error: SourceError, file: Path) -> str:
 MEMORY = 4 << 30
 """Maximum address space of the process, in bytes."""
 LENGTH = 8
+"""Bytes before each reply that tell its length."""
 
 
 def main() -> None:

@@ -73,8 +73,9 @@ _STREAMING = re.compile(r"\b(stream_options|include_usage)\b|\bstream(ing)?\b")
 ROOM_FOR_EVENTS = 8
 """Factor for the size limit of streamed replies, since each token carries hundreds of bytes of overhead."""
 SHOWN_ERROR = 500
+"""Maximum characters of a server's reply in an error message. A proxy may reply with a whole web page."""
 SHOWN_MODELS = 8
-REPLY_SECONDS = 120.0
+"""Maximum number of a server's models in an error message."""
 GREETING_SECONDS = 1.7
 """Seconds to wait for a server's list of models."""
 
@@ -135,7 +136,7 @@ class OpenAIChat:
     key: Secret = NO_KEY
     price: Price = FREE
     context_tokens: int = 8192
-    seconds: float = REPLY_SECONDS
+    seconds: float = 120.0
     """Time limit of a whole reply. Most servers send nothing until it is complete."""
     key_variable: str = "CLEW_MODEL_KEY"
     """Setting for the key, for errors."""

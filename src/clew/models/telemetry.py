@@ -9,8 +9,6 @@ from importlib.util import find_spec
 
 from clew.core.trace import ModelCall
 
-NANO = 1_000_000_000
-
 
 @cache
 def is_told() -> bool:
@@ -29,7 +27,7 @@ def tell(model: str, calls: Iterable[ModelCall]) -> None:
         span = tracer.start_span(
             f"chat {model}",
             kind=SpanKind.CLIENT,
-            start_time=now - int(call.seconds * NANO),
+            start_time=now - int(call.seconds * 1e9),  # in nanoseconds
             attributes={
                 "gen_ai.operation.name": "chat",
                 "gen_ai.request.model": model,

@@ -227,9 +227,6 @@ def _shared(places: list[int], completion: Completion) -> Iterator[tuple[int, Co
     yield from ((place, again) for place in places[1:])
 
 
-SHOWN_REPLY = 400
-
-
 @dataclass(frozen=True)
 class Traced(Wrapping):
     """Wrapper that records one span per batch of requests, and raises AccessError if the server denies access."""
@@ -264,6 +261,6 @@ def _call(request: Request, completion: Completion, model: str) -> trace.ModelCa
         prompt_hash=digest(request, model)[:16],
         **asdict(completion.usage),
         error=completion.error,
-        reply=completion.text[:SHOWN_REPLY],
+        reply=completion.text[:400],
         failure=completion.failure,
     )

@@ -28,6 +28,7 @@ from clew.server.wire import LONGEST_QUESTION, MAX_EARLIER, AskRequest
 
 router = APIRouter(prefix="/v1", tags=["chat"])
 MAX_CITED = 5
+"""Maximum number of answers in a chat reply. The rest is counted."""
 UNCHECKED = "Being written, not checked yet: "
 
 

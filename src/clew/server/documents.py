@@ -24,20 +24,21 @@ from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError, NotFoundError
 from clew.core.limits import Process, start_module
 from clew.documents.formats import READERS
+from clew.documents.formats.packed import MAX_RATIO
 from clew.server.wire import BuildReply
 
 LONGEST_NAME = 150
+"""Maximum bytes of a file name. File systems allow 255 bytes or less."""
 PACKED = {
     **dict.fromkeys((".docx", ".pptx", ".xlsx"), "[Content_Types].xml"),
     **dict.fromkeys((".odt", ".ods", ".odp"), "content.xml"),
     ".epub": "META-INF/container.xml",
 }
 """Required part of packed files by suffix."""
-MAX_UNPACKED = 300_000_000
-MAX_RATIO = 200
-"""Maximum expansion of a packed file. Text compresses about tenfold."""
-MAX_ENTRIES = 10_000
+MAX_UNPACKED, MAX_ENTRIES = 300_000_000, 10_000
+"""Maximum unpacked bytes and parts of an uploaded file, below those of the reader."""
 CHUNK = 1 << 20
+"""Bytes to unpack at once, to search for zero bytes, and that any packed file may unpack to."""
 KEPT_SECONDS = 3600
 """Time in which a deleted file can be restored, in seconds."""
 

@@ -16,6 +16,7 @@ PATH = " › "
 """Separator of document title and headings in the name of a passage."""
 NUMBER = re.compile(r"^(\d+\.)*\d*\.?\s+")
 LONGEST = 60
+"""Maximum characters of a heading or title in an example question."""
 LOOKED_AT = 2000
 """Number of passages whose headings are tried."""
 

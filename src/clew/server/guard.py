@@ -44,6 +44,7 @@ OPENED = ("/", CALLBACK)
 HOST = re.compile(r"([^\s:\[\]/@]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?")
 """A host name or address with an optional port, the only valid content of the header."""
 MAX_CLIENTS = 10_000
+"""Maximum number of clients to count, so that many addresses cannot fill the memory. The oldest is dropped."""
 
 
 @dataclass

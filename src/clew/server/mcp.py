@@ -39,6 +39,7 @@ from clew.server.wire import (
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """Supported protocol versions, newest first."""
 PARSE, INVALID, UNKNOWN, PARAMETERS, NO_RESOURCE = -32700, -32600, -32601, -32602, -32002
+"""Error codes of JSON-RPC 2.0. The last one is defined by MCP."""
 
 
 class _Arguments(BaseModel):

@@ -18,8 +18,6 @@ MEMORY = 2 << 30
 """Maximum address space for one page, in bytes."""
 LONGEST = 20
 """Maximum duration for one page, in seconds."""
-MAX_PIXELS = 4_000_000
-SCALE = 1.5
 
 
 def rendered(file: Path, page: int, boxes: tuple[Box, ...]) -> bytes:
@@ -45,7 +43,7 @@ def main(file: str, page: str, boxes: str) -> int:
 
     try:
         places = [(left, top, right, bottom) for left, top, right, bottom in json.loads(boxes)]
-        picture = render_page(Path(file), int(page), places, SCALE, MAX_PIXELS)
+        picture = render_page(Path(file), int(page), places, most_pixels=4_000_000)
     except ClewError as error:
         sys.stderr.write(str(error).removeprefix(f"{file}: "))
         return 2

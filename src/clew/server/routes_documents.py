@@ -22,7 +22,6 @@ from clew.server.wire import BuildReply, DocumentReply, DocumentsReply
 router = APIRouter(prefix="/v1/bases/{base}/documents", tags=["documents"])
 pages = APIRouter(prefix="/v1/bases/{base}/page", tags=["documents"])
 HIDDEN_ERROR = "the build failed: users who can see the whole base see the reason"
-MAX_BOXES = 200
 MAX_LINES = 1000
 """Maximum number of highlighted lines of a node, limited by the length of a command line."""
 FARTHEST = 20_000.0
@@ -87,7 +86,7 @@ async def page(
     key: Annotated[str, Query(min_length=1, max_length=500)],
     box: Annotated[
         list[Annotated[str, Query(max_length=100)]] | None,
-        Query(max_length=MAX_BOXES, description="left,top,right,bottom in points. Default: all lines of the node."),
+        Query(max_length=200, description="left,top,right,bottom in points. Default: all lines of the node."),
     ] = None,
 ) -> Response:
     """Render the page of an uploaded PDF with a passage, table or page, with its lines highlighted."""

@@ -15,6 +15,7 @@ from clew.core.replies import ReplyTooLongError, read_bounded
 from clew.documents.formats import READERS
 
 SECONDS = 60.0
+"""Time limit for the download of a file, in seconds. The request waits for it."""
 
 
 @dataclass(frozen=True)

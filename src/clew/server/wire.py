@@ -10,6 +10,7 @@ from clew.core.notebook import answer_card
 from clew.core.states import State
 
 LONGEST_QUESTION = 2000
+"""Maximum characters of a question. Longer ones are rejected, or cut in a chat."""
 MAX_ROWS = 10_000
 """Maximum number of answers in one reply."""
 MAX_EARLIER = 20

@@ -12,6 +12,7 @@ RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_ROLES = 1000
+"""Maximum number of roles or groups of a user in a request."""
 
 
 class _Request(Request):

@@ -21,7 +21,6 @@ from clew.store.open_base import OpenBase
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
 """A sentence ends at the line break, or at a mark that a space follows. "7.8" is one word."""
-LONGEST_QUOTE = 300
 
 
 def answer_nodes(kb: KnowledgeBase) -> NodeSet | None:
@@ -89,7 +88,7 @@ def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage
         return Passage(node, document, start=0, end=len(document))
     best = max(sentences, key=lambda match: len(wanted & set(terms(match.group()))))
     start = best.start() + len(best.group()) - len(best.group().lstrip())
-    end = min(best.end(), start + LONGEST_QUOTE)
+    end = min(best.end(), start + 300)
     return Passage(node, document[start:end], start=start, end=end)
 
 

@@ -26,8 +26,11 @@ SHIPPED = Path(__file__).parent / "weights"
 LONGEST = 96
 """Maximum length of a text, in tokens. The encoder cuts longer texts."""
 LONGEST_QUESTION, LONGEST_OPTION = 64, 60
+"""Maximum tokens of a question and of an option that are read together. Training uses the same limits."""
 LEAST_PRIOR = -20.0
+"""Lower limit of the earlier score of an option, as in training."""
 UNKNOWN_TOKEN = 100
+"""Id of [UNK] in the vocabulary of BERT, for a text without words."""
 BEGINNING = 4
 """Number of word pieces at the start of a question. They often show its form."""
 WORD_PARTS = 3

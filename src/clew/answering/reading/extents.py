@@ -16,9 +16,8 @@ from clew.store.graph.protocol import Explorable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NEARLY_ALL = 0.97
-UNTELLING = -2.0
-"""Score of a comparison that nearly all values satisfy. Such a comparison is unlikely."""
+NEARLY_ALL, UNTELLING = 0.97, -2.0
+"""Share of values, and score of a comparison that at least this share satisfies. Such a comparison is unlikely."""
 UNMET = -1.0
 """Score of a comparison that no value satisfies, except in count and yes/no questions."""
 NUMERIC = frozenset({"number", "integer"})

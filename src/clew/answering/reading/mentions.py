@@ -17,11 +17,13 @@ from clew.store.index.protocol import Link, Mention, Names
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets. It is always taken as a name."""
 LINKS = 20
+"""Number of similar names to look up for a span."""
 ALIKE = 0.86
 """Minimum similarity of a span to a name of which it may be a misspelling."""
 FEW = 3
 """Maximum number of names that may start with a span that is not spelled like a name."""
 MOST_NAMED = 5
+"""Maximum number of names read in a question. Each name multiplies the possible meanings."""
 DERIVED = 0.3
 """Minimum probability of a link in running text, since a word may come from a name."""
 PLAIN = 0.8

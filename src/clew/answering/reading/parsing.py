@@ -18,8 +18,7 @@ from clew.store.index.tokens import terms, tokenise
 
 OTHERS = 4
 """Maximum number of other meanings to try if the first meaning has no answer."""
-EXPLAINED = 0.6
-MOST_UNEXPLAINED = {True: 3, False: 5}
+EXPLAINED, MOST_UNEXPLAINED = 0.6, {True: 3, False: 5}
 """A question may be about texts if a smaller share than EXPLAINED of its content words is explained, and more words
 than this remain. The first limit is for questions whose mentions are all doubtful."""
 UNKNOWN = 0.25

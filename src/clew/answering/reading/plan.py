@@ -48,6 +48,7 @@ OPERATORS = (*COMPARISONS, "-", "first")
 longest"). The trained head uses this order."""
 LETTERS = "ABCDEFGH"
 SHORT_DESCRIPTION = 7
+"""Maximum words of a relation's description in an option."""
 
 
 @dataclass(frozen=True, slots=True)

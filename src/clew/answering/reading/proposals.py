@@ -481,6 +481,7 @@ class Proposer:
 
 
 SURELY_DENIED = 0.98
+"""Probability of negation above which joined names cannot be positive."""
 RAREST_PART = 0.001
 """Lower limit for the probability that a plan has a part, or lacks it."""
 

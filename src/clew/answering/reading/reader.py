@@ -65,12 +65,10 @@ IGNORED = {True: -2.5, False: -1.2}
 """Score change for taking a doubtful name as an ordinary word: if a node has exactly this name, and if not."""
 SURELY = 0.99
 """Probability of negation for a name joined with another name by a word that negates both."""
-MOST_VALUES = 60
-"""Maximum number of different values of a text attribute that counts as a category."""
-LONGEST_VALUE = 40
+MOST_VALUES, LONGEST_VALUE = 60, 40
+"""Maximum number of different values, and characters of each, of a text attribute that counts as a category."""
 MOST_NUMBERS = 6
 """Maximum number of numbers and dates to read. Each is compared with every attribute."""
-REMEMBERED = 64
 WRITTEN = 0.3
 """Minimum share of nodes with a text for questions that may be about texts."""
 MOST_STARTS = 2_000
@@ -211,7 +209,7 @@ class LearnedReader:
         if known is None:
             plain, named = find_named(question, self.kb, self.names)
             known = self._with_unknown(self.understand(plain, named), MARKED.findall(question))
-            if len(self._remembered) >= REMEMBERED:
+            if len(self._remembered) >= 64:
                 self._remembered.clear()
             self._remembered[question] = known
         return known

@@ -19,7 +19,6 @@ from clew.models.tokens import chunk_by_tokens, cut_end
 PAIR = Prompt.load("clew.answering.roles.prompts", "choose_pair")
 LIST = Prompt.load("clew.answering.roles.prompts", "choose_list")
 PAIR_SCHEMA = object_schema({"choice": {"type": "string", "enum": ["A", "B"]}})
-REPLY_TOKENS = 200
 MOST_OPTIONS = 40
 """Maximum number of options in one prompt. Longer lists are split, and the winners of the chunks compete again."""
 OPTION_TOKENS = 200
@@ -147,7 +146,7 @@ class ModelChooser:
             filled,
             lambda completion: read_list(completion, len(chunk)),
             schema=_list_schema(len(chunk)),
-            max_tokens=REPLY_TOKENS,
+            max_tokens=200,
         )
 
     def _settle_list(self, choice: Choice, chunk: Sequence[int], outcome: Outcome[tuple[int, ...]]) -> Chosen:

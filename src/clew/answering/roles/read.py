@@ -117,6 +117,7 @@ IN_WORDS = Prompt.load("clew.answering.roles.prompts", "read_words")
 WRITTEN = Prompt.load("clew.answering.roles.prompts", "read_written")
 NO_ANSWER = frozenset({"", "unknown", "none", "n/a", "not found", "no answer", "not mentioned", "not provided"})
 LONGEST_ANSWER = 400
+"""Maximum characters of a short answer. A longer reply is rejected."""
 
 
 class _Read(TypedReply):
@@ -159,6 +160,7 @@ def _is_nothing(text: str) -> bool:
 MOST_SENTENCES = 6
 """Maximum number of sentences used of a reply. The prompt asks for four."""
 LONGEST_SENTENCE = 600
+"""Maximum characters of a written sentence. The rest is cut."""
 _BRACKETS = re.compile(r"\s*[\[(](?:(?:passages?|sources?)\s*)?((?:\d+\s*(?:,|and|;)?\s*)+)[\])]", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(
     r"\b(?:passages?|sources?|documents?|texts?|facts?)\b[^.]*\b(?:do(?:es)?\s*n[o’']t|no\b|not|never)\b"

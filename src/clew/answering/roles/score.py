@@ -25,6 +25,7 @@ YES_NO = Prompt.load("clew.answering.roles.prompts", "score_yes_no")
 SCHEMA = object_schema({"score": {"type": "number"}})
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 SHORT_REPLY = 80
+"""Maximum characters of a reply without JSON whose only number is the score."""
 
 
 class _Score(TypedReply):

@@ -17,9 +17,11 @@ from clew.models.structured import TypedReply, read_json
 from clew.store.index.tokens import terms, words_outside
 
 MOST_TRIPLETS = 20
+"""Maximum number of names, of triplets and of conditions. A model that repeats itself writes more."""
 RARE_PAIR = 0.02
 """Minimum share of a relation's edges for a pair of types. Rarer pairs are noise and do not decide the direction."""
 LONGEST_NAME = 300
+"""Maximum characters of a name, and of a quoted part that was rejected."""
 ORDERED = ("integer", "number", "date")
 """Types of attributes whose values have an order."""
 

@@ -92,7 +92,6 @@ def _ask(types: str, part: Sequence[WordingTarget]) -> Ask[dict[int, list[str]]]
 
 
 REWRITE = Prompt.load("clew.answering.roles.prompts", "rewrite")
-LONGEST_QUESTION = 1000
 LONGEST_ANSWER = 300
 """Maximum characters of an earlier answer in the prompt."""
 REWRITTEN = object_schema({"question": {"type": "string"}})
@@ -107,7 +106,7 @@ class Exchange:
 
 
 class _Rewritten(TypedReply):
-    question: str = Field(min_length=1, max_length=LONGEST_QUESTION)
+    question: str = Field(min_length=1, max_length=1000)
 
 
 def rewrite(model: LanguageModel, history: Sequence[Exchange], question: str) -> str | None:

@@ -24,6 +24,7 @@ BRIEFLY = Prompt.load("clew.answering.roles.prompts", "answer_briefly")
 LONGEST_EVIDENCE = 1000
 """Maximum length of a search text, in characters."""
 LONGEST_ANSWER = 200
+"""Maximum characters of a generated answer. Longer ones are dropped."""
 
 
 class _Next(TypedReply):
@@ -125,10 +126,10 @@ class UncoveredPart:
 Generation = Literal["list", "samples", "beams"]
 """Way to generate many answers: listed in one reply, sampled separately, or by diverse beam search."""
 TEMPERATURE = 0.8
+"""Temperature of separate samples. At 0 all would be the same answer."""
 LONGEST_BRIEFLY = 24
 """Maximum tokens of an answer that is generated separately."""
-PENALTY = 0.1
-BEAMS_IN_A_GROUP = 10
+PENALTY, BEAMS_IN_A_GROUP = 0.1, 10
 """Values of the paper: 200 beams in 20 groups, penalty 0.1 (Salnikov et al. 2025)."""
 
 

@@ -69,7 +69,6 @@ GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".
 """Suffixes of graph files. Records may also accompany documents."""
 OFFICE = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
 """Format of an Office file by its main folder."""
-BEGINNING = 65536
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")
 MAX_CODE_SHARE = 0.05
 """Maximum runs of code characters per character of a text. Prose has 0.003 to 0.03, code 0.05 to 0.12."""
@@ -128,6 +127,6 @@ def beginning(file: Path) -> bytes:
     """Return the first bytes of a file, unpacked if it is a gzip file. Return no bytes if it cannot be opened."""
     try:
         with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
-            return opened.read(BEGINNING)
+            return opened.read(1 << 16)
     except (OSError, EOFError, zlib.error):
         return b""

@@ -18,7 +18,9 @@ from clew.documents.formats.packed import Package, unpacked, whole_number
 CAPTION = re.compile(r"\s*table\s+\S+", re.IGNORECASE)
 HEADING = re.compile(r"heading (\d)")
 LONGEST_HEADING = 300
+"""Maximum characters of a heading or caption. A longer paragraph is text, whatever its style."""
 LONGEST_LABEL = 60
+"""Paragraphs of text boxes are the labels of a drawing if all have fewer characters than this."""
 LEFT_OUT = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rt", "pPr", "rPr", "annotationRef"})
 """Hidden elements: deleted text, field instructions, copies of text boxes for old programs."""
 

@@ -12,6 +12,7 @@ from typing import Literal
 from clew.core.limits import spend
 
 MAX_SPAN = 1000
+"""Maximum number of columns or rows that one cell fills. Browsers limit columns to the same number."""
 HEADER_SHARE = 0.6
 """Minimum share of the columns that a header fills. Rows above it that fill fewer columns are titles."""
 NUMBER = re.compile(r"[-+(]?\W?\d[\d.,\s]*\W{0,3}%?")

@@ -27,12 +27,11 @@ MENU_CLASS = re.compile(r"(?i:\bnav(?:igation|header|footer|bar)?\b)")
 """Classes and summaries of elements with links to other pages."""
 MAX_MENU_LETTERS = 200
 """Maximum letters outside links in a menu. More letters mean that an element with such a class wraps the page."""
-MAX_CELL_SHARE = 0.7
-LONG_CELL = 400
+MAX_CELL_SHARE, LONG_CELL = 0.7, 400
 """A table without a header is a layout if one cell has more than this share of its letters, and more than this many."""
 LONGEST_LABEL = 60
+"""Maximum characters of a header cell that labels the next cell of a layout, such as "Note"."""
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
-DEEPEST_HEADING = 7
 QUESTION = re.compile(r".{5,250}\?[\"”’)]*", re.DOTALL)
 ASKED = re.compile(r"Q(uestion)?[\s\d]{0,4}[.:)]\s*\S.{5,250}\?", re.DOTALL)
 PERMALINK = re.compile(r"\s*[¶#§🔗]\s*$")
@@ -247,7 +246,7 @@ class HtmlWalk:
         while self._contents and blocks and blocks[-1].kind == "heading" and blocks[-1].level >= level:
             blocks.pop()  # a heading followed only by links
         self._contents = False
-        self.builder.heading(PERMALINK.sub("", text), min(level, DEEPEST_HEADING))
+        self.builder.heading(PERMALINK.sub("", text), level)
 
     def _plain(self, node: HtmlNode) -> str:
         return "".join(_texts(node, self._skipped))
@@ -378,6 +377,7 @@ ENDS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 }
 """Tag → open tags that it closes, and tags that limit the search for them."""
 DEEPEST = 150
+"""Maximum depth of the tree. The content of deeper elements goes to their parent, so that recursion is safe."""
 CHARS_PER_STEP = 1000
 """Characters per step of work when searching for the end of a comment."""
 

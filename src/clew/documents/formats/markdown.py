@@ -20,6 +20,7 @@ ANCHOR = re.compile(r"""\s*<a\s+(?:id|name)=["']?[^"'>\s]+["']?[^>]*>\s*(?:</a>)
 TITLE = re.compile(r"""title:\s*["']?(.+?)["']?\s*$""", re.IGNORECASE)
 MARKS = re.compile(r"[*_`]+|!?\[([^\]]*)\]\([^)]*\)")
 LONGEST_CAPTION = 200
+"""A paragraph right above a table is its caption if it has fewer characters than this."""
 
 
 def read_markdown(file: Path) -> Extracted:

@@ -12,7 +12,7 @@ from clew.core.limits import spend
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.docx import CAPTION
-from clew.documents.formats.grid import Cell, Sheet, spread, with_one_header
+from clew.documents.formats.grid import MAX_SPAN, Cell, Sheet, spread, with_one_header
 from clew.documents.formats.packed import Package, text_of, unpacked
 from clew.documents.formats.xlsx import add_sheet
 
@@ -24,7 +24,6 @@ LEFT_OUT = frozenset(
     }
 )  # fmt: skip
 INLINE_SPACE = frozenset({"s", "tab", "line-break"})
-MAX_REPEATED = 1000
 CELL_STEPS = 10
 """Steps of work for a cell of a sheet."""
 
@@ -277,12 +276,12 @@ def _sheet(table: Element) -> Sheet:
             times = _span(cell, "number-columns-repeated", 1 << 14)
             text = "" if cell.tag == "covered-table-cell" else " ".join(_shown(p) for p in cell.findall("p")).strip()
             if text:
-                spend(CELL_STEPS * min(times, MAX_REPEATED))
-                cells += [(column + n, text, cell) for n in range(min(times, MAX_REPEATED))]
+                spend(CELL_STEPS * min(times, MAX_SPAN))
+                cells += [(column + n, text, cell) for n in range(min(times, MAX_SPAN))]
             column += times
         if cells:
-            spend(CELL_STEPS * min(repeated, MAX_REPEATED) * len(cells))
-            for below in range(min(repeated, MAX_REPEATED)):
+            spend(CELL_STEPS * min(repeated, MAX_SPAN) * len(cells))
+            for below in range(min(repeated, MAX_SPAN)):
                 for at, text, cell in cells:
                     sheet.cells[row + below, at] = text
                     _note_merge(sheet, cell, row + below, at)
@@ -306,6 +305,6 @@ def _shown(paragraph: Element) -> str:
     )
 
 
-def _span(element: Element, name: str, most: int = MAX_REPEATED) -> int:
+def _span(element: Element, name: str, most: int = MAX_SPAN) -> int:
     text = element.get(name, "1")
     return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else 1

@@ -16,11 +16,12 @@ from xml.etree.ElementTree import Element
 from clew.core.errors import SourceError
 from clew.core.limits import allow
 
-MAX_UNPACKED = 400_000_000
-MAX_RATIO = 200
+MAX_UNPACKED, MAX_RATIO = 400_000_000, 200
 """Maximum unpacked bytes of a file, in all and per byte of the file. Text compresses about tenfold."""
 SMALL = 5_000_000
+"""Bytes that any file may unpack to, since small files can have a high ratio."""
 MAX_PARTS = 20_000
+"""Maximum number of parts of a packed file. A file with more is refused before any part is read."""
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
 """First bytes of old Office files, and of new encrypted Office files."""
 BROKEN = (

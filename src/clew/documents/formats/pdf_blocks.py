@@ -28,6 +28,7 @@ ENDS = (".", ":", "?", "!", ".”", '."', ".)")
 SMALL = 0.93
 """Maximum size of footnotes, as a share of the text size."""
 LONGEST_CAPTION = 400
+"""Maximum characters of a caption. A longer block that starts like a caption is text about the figure."""
 
 Sort = Literal["text", "code", "contents", "table", "footnote"]
 

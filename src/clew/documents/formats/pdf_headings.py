@@ -72,7 +72,9 @@ NUMBERED = re.compile(r"(?:(?:chapter|appendix|section)\s+)?((?:\d{1,2}|[A-Z])(?
 LARGER = 1.12
 """Minimum ratio to the text size that counts as larger print."""
 LONGEST = 150
+"""Maximum characters of a heading that is recognised by its print."""
 DEEPEST = 6
+"""Deepest level of a heading, as in HTML."""
 
 Style = tuple[str, float, bool]
 

@@ -15,7 +15,6 @@ from clew.documents.formats.pdf_page import Font, PrintedWord
 
 RESOLUTION = 200
 """Resolution of the rendered page, in dots per inch."""
-POINTS = 72
 GAP = 0.19
 """Minimum gap between words, as a share of the line height."""
 MIN_CONFIDENCE = 0.5
@@ -27,7 +26,7 @@ def recognised_words(page: pdfium.PdfPage) -> list[PrintedWord] | None:
     recogniser = _recogniser()
     if recogniser is None:
         return None
-    scale = RESOLUTION / POINTS
+    scale = RESOLUTION / 72  # points per inch
     pixels = page.render(scale=scale).to_numpy()[:, :, :3].mean(axis=2).astype(np.uint8)
     found, _ = recogniser(pixels, use_cls=False, return_word_box=True)
     words: list[PrintedWord] = []

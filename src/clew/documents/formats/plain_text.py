@@ -29,6 +29,7 @@ ITEM = re.compile(r"\s*(?:[-*+•o]|\d{1,3}[.)])\s+\S")
 COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S.*\S(?: {3,}|\t+)\S")
 """A row of a table."""
 LONGEST_HEADING = 90
+"""Maximum characters of a heading: about one printed line."""
 
 
 def read_plain_text(file: Path) -> Extracted:

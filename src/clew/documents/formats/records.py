@@ -22,7 +22,7 @@ from clew.documents.formats.text_file import read_text
 
 DELIMITERS = ",;\t|"
 SAMPLE = 20
-LONGEST_CELL = 10_000_000
+"""Number of rows that decide about the delimiter and the header. Some multiples of it decide about the width."""
 
 
 def read_separated(file: Path) -> Extracted:
@@ -30,7 +30,7 @@ def read_separated(file: Path) -> Extracted:
     text = read_text(file)
     lines = [line for line in text[:100_000].splitlines()[: 4 * SAMPLE] if line.strip()]
     delimiter = "\t" if file.suffix.lower() == ".tsv" else _delimiter(lines[-SAMPLE:])
-    csv.field_size_limit(LONGEST_CELL)
+    csv.field_size_limit(10_000_000)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(cell.strip() for cell in row)]
     except csv.Error as error:

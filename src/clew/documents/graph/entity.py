@@ -108,6 +108,7 @@ def _explained(texts: Sequence[str], documents: Sequence[int]) -> dict[int, dict
 
 
 SHORTEST = 3
+"""Minimum characters of a name to search for. Shorter names occur by chance."""
 STRING = pa.large_string()
 
 

@@ -18,6 +18,7 @@ from clew.lab.evaluation.run_folder import Setup
 from clew.lab.evaluation.runs import Run
 
 RESAMPLES = 10_000
+"""Number of samples of the bootstrap and the randomisation test. The smallest p is about one over this number."""
 
 
 @dataclass(frozen=True, slots=True)

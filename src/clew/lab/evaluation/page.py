@@ -37,6 +37,7 @@ LABELS = {
 """Display names of the metrics. Hits@1 equals Hit@1 and is not shown."""
 
 MAX_TYPES = 30
+"""Maximum number of question types in a table."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ def _p(value: float) -> str:
 
 
 SHOWN_FOUND = 5
+"""Number of top answers shown for a question."""
 
 
 def report_page(sections: Sequence[ReportSection], failures: int = 10) -> str:
@@ -181,14 +183,11 @@ class Evaluation:
         return framed(report_page(make_report(list(self.runs))))
 
 
-CURVE = 20
-
-
 def curve_plot(section: ReportSection) -> str:
-    """Plot Hit@k against k, or Recall@k for documents."""
+    """Plot Hit@k, or Recall@k for documents, against k up to 20."""
     recall = section.runs[0][1].setup.kind == "documents"
     series = [
-        Series(label, tuple((k, 100 * _at(run.rows, k, recall)) for k in range(1, CURVE + 1)))
+        Series(label, tuple((k, 100 * _at(run.rows, k, recall)) for k in range(1, 21)))
         for label, run in section.runs
         if run.rows
     ]

@@ -95,9 +95,6 @@ def first_right(pool: LabelledPool, scores: FloatArray) -> int | None:
     return next((index for index, which in enumerate(ranked(scores)) if pool.right[which]), None)
 
 
-SHARES = (0.6, 0.15, 0.25)
-
-
 @dataclass(frozen=True, eq=False)
 class RankerReport:
     """A trained ranker and Hit@N on the test questions before and after reranking."""
@@ -140,7 +137,7 @@ class RankerReport:
 
 
 def split_pools(
-    pools: Sequence[LabelledPool], shares: tuple[float, float, float] = SHARES, seed: int = 0
+    pools: Sequence[LabelledPool], shares: tuple[float, float, float] = (0.6, 0.15, 0.25), seed: int = 0
 ) -> dict[str, list[LabelledPool]]:
     """Split into train, validation and test so that no topic entity occurs in two of them."""
     found: dict[str, list[LabelledPool]] = {name: [] for name in SPLITS}

@@ -14,12 +14,10 @@ from clew.core.types import Answer, Candidate, Fallback
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.judging import QuestionScore
 
-SHOWN_GOLD = 20
-SHOWN_RANKING = 50
-SHOWN_EVIDENCE = 3
-LONGEST_EVIDENCE = 500
-SHOWN_SPANS = 60
-LONGEST_DETAIL = 240
+SHOWN_GOLD, SHOWN_RANKING, SHOWN_EVIDENCE, SHOWN_SPANS = 20, 50, 3, 60
+"""Maximum number of gold answers, ranked nodes, nodes with evidence, pieces of it, and steps that a row stores."""
+LONGEST_EVIDENCE, LONGEST_DETAIL = 500, 240
+"""Maximum characters of a piece of evidence, and of the details of a step, so that the file of a run stays small."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from clew.core import trace
 from clew.core.types import NodeSet
 from clew.lab.synthesis.fusion import QuestionDraft, instruction
+from clew.lab.synthesis.judging import LONGEST_DOCUMENT
 from clew.lab.synthesis.records import leaks, names_of
 from clew.lab.synthesis.textual import Property, TextualRequirement, distinctive_phrase, fields, written
 from clew.models.protocol import Completion, LanguageModel
@@ -47,7 +48,6 @@ TAKEN = 2
 """Maximum number of properties of a question."""
 MIN_SHARED_WORDS = 0.34
 """Minimum share of a property's words in the text. The judges decide whether the text implies it."""
-LONGEST_DOCUMENT = 6000
 _LISTED: dict[str, Any] = {
     "type": "array",
     "items": {

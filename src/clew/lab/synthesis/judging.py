@@ -119,6 +119,7 @@ PROMPTS = tuple(Prompt.load("clew.lab.synthesis.prompts", f"judge_{name}") for n
 SOURCES = Prompt.load("clew.lab.synthesis.prompts", "judge_sources")
 CATEGORY = Prompt.load("clew.lab.synthesis.prompts", "judge_category")
 LONGEST_DOCUMENT = 6000
+"""Maximum characters of a document in a prompt: about 1,500 tokens of English."""
 _NO = ("", "na", "n/a", "no", "none", "false", "0", "null")
 
 

@@ -75,8 +75,8 @@ def write_atomically(file: Path, text: str) -> None:
     write_whole(file, text.encode("utf-8", "replace"))
 
 
-NAMES = ("train", "val", "test")
-SHARES = (0.6, 0.2, 0.2)
+SHARES = {"train": 0.6, "val": 0.2, "test": 0.2}
+"""Share of the questions in each part."""
 Row = Mapping[str, Any]
 Split = dict[str, list[str]]
 
@@ -114,10 +114,10 @@ def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
     rng.shuffle(groups)
     groups.sort(key=len, reverse=True)
     total = sum(len(group) for group in groups)
-    parts: Split = {name: [] for name in NAMES}
+    parts: Split = {name: [] for name in SHARES}
     for group in groups:
-        lacking = {name: share * total - len(parts[name]) for name, share in zip(NAMES, SHARES, strict=True)}
-        parts[max(NAMES, key=lambda name: lacking[name])] += group
+        lacking = {name: share * total - len(parts[name]) for name, share in SHARES.items()}
+        parts[max(SHARES, key=lambda name: lacking[name])] += group
     return {name: sorted(ids, key=int) for name, ids in parts.items()}
 
 
@@ -227,9 +227,6 @@ def _table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return line(heading) + line(["---"] * len(heading)) + "".join(line(row) for row in rows)
 
 
-LONGEST, MOST = 50, 20
-
-
 def write_benchmark(made: Made) -> None:
     """Write all files. Each file is complete or missing."""
     folder, rows, seed = made.folder, made.rows, made.seed
@@ -267,8 +264,8 @@ def plots(statistics: Sequence[Statistics]) -> dict[str, str]:
     lengths = {one.name: one.lengths for one in statistics}
     answers = {one.name: one.answers for one in statistics}
     return {
-        "query_length": distribution_plot("Length of the questions", "words", lengths, LONGEST),
-        "answers": distribution_plot("Answers per question", "answers", answers, MOST),
+        "query_length": distribution_plot("Length of the questions", "words", lengths, highest=50),
+        "answers": distribution_plot("Answers per question", "answers", answers, highest=20),
     }
 
 

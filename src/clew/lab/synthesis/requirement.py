@@ -87,6 +87,7 @@ def gold_paths(kb: KnowledgeBase, requirement: GraphRequirement, answers: NodeSe
 
 
 LONGEST_NAME = 80
+"""Maximum characters of a name in a question. A longer name makes the question hard to read."""
 WIDEST = 20_000
 """Maximum number of nodes on a path. Wider paths are not informative."""
 TRIES = 12

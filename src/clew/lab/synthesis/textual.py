@@ -21,6 +21,7 @@ from clew.store.index.lexical import LexicalIndex
 from clew.store.index.tokens import Token, normalise, stop_words, terms, tokenise
 
 LONGEST, SHORTEST = 6, 2
+"""Maximum and minimum number of words of a phrase."""
 AMONG = 3
 """Number of top phrases to choose from at random, for variety."""
 RAREST = 7.0

@@ -17,6 +17,7 @@ from clew.store.open_base import OpenBase
 MIN_F1 = 0.5
 """Minimum F1 of a path's end nodes against the confirmed answer."""
 MAX_ENDS = 1000
+"""Maximum number of end nodes of a path to compare with the confirmed answer."""
 
 
 def confirm(tools: OpenBase, question: str, answers: list[str]) -> int:

@@ -81,9 +81,6 @@ def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float]
     return splits
 
 
-REPEATS = 10
-
-
 @dataclass(frozen=True, slots=True)
 class Importance:
     """A feature, or all columns of one embedding, with its mean loss of Hit@1 and standard deviation."""
@@ -103,7 +100,7 @@ def permutation_importance(
     table: FeatureTable,
     columns: Sequence[str],
     predict: Callable[[FloatArray], FloatArray],
-    repeats: int = REPEATS,
+    repeats: int = 10,
     seed: int = 0,
 ) -> list[Importance]:
     """Compute the importances, most important first (Breiman 2001, with the paper's 10 repeats)."""

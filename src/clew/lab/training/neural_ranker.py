@@ -21,6 +21,7 @@ from clew.lab.training.networks import published_encoder
 
 Pairs = Sequence[tuple[str, str]]
 READ_AT_ONCE = 128
+"""Number of pairs per forward pass without gradients. More need more memory."""
 
 
 @dataclass(frozen=True)

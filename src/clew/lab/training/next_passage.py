@@ -31,6 +31,7 @@ from clew.models.model_card import add_figures
 from clew.models.passages import SEMICOLON
 
 LONGEST = 256
+"""Maximum tokens of a passage, as in the bundled embedder."""
 PASSAGE_TYPE: Ids = [1006, 6019, 1007]
 """“(passage)”: a node's document has its type after the title."""
 PIECE = (6, 16)

@@ -48,7 +48,6 @@ PARTS = 5
 """Number of folds."""
 HELD = 3.0
 """Strength of the regularisation. Results on three bases hardly differed between 0.3 and 30."""
-ROUNDS = 80
 DESCRIBED = 300
 """Maximum number of words of a type description in the prompt."""
 
@@ -255,7 +254,7 @@ def fitted_moves(vectors: Doubles, lessons: BaseLessons) -> Doubles:
         value = -float(logged[rows, lessons.right].sum()) + HELD * float(flat @ flat)
         return value, (off.T @ lessons.turned).ravel() + 2 * HELD * flat
 
-    return minimize(loss, np.zeros(vectors.size), rounds=ROUNDS, tolerance=1e-6).reshape(vectors.shape)
+    return minimize(loss, np.zeros(vectors.size), rounds=80, tolerance=1e-6).reshape(vectors.shape)
 
 
 def _is_right(vectors: Doubles, lessons: BaseLessons) -> NDArray[np.bool_]:

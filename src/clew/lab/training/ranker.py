@@ -25,6 +25,7 @@ from clew.lab.training.neural_ranker import NeuralSettings, fit_encoder
 from clew.models.protocol import Embedder
 
 SMALLEST_SPREAD = 1e-9
+"""Smallest spread of a feature, and share of a class, to divide by."""
 
 
 def fit_linear(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) -> LinearModel:

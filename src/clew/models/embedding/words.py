@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from clew.models.embedding.onnx import BUNDLED, bundled_card, kept_tokenizer, tokenizer_of
 
 DIMENSION = 384
+"""Length of the bundled embedder's word vectors, which the networks share."""
 FIRST_TOKEN, LAST_TOKEN = 101, 102
+"""Ids of [CLS] and [SEP] in the vocabulary of BERT."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ from clew.models.onnx_runtime import open_session
 Floats = NDArray[np.float32]
 SHIPPED = Path(__file__).parent / "weights"
 SEMICOLON, COLON = 1025, 1024
+"""Ids of ";" and ":" in the vocabulary of BERT."""
 LONGEST_QUESTION, LONGEST_KNOWN, LONGEST_TITLE = 72, 48, 48
+"""Maximum tokens of the question, the known quotation and the title. Training uses the same limits."""
 LONGEST = 384
 """Maximum tokens of question, title and text together. Longer texts are cut."""
 

@@ -19,6 +19,7 @@ from clew.server.store import Actor, Row, Store
 MARK = 0x436C6577
 """Application id of a team's database."""
 VERSION = 3
+"""Version of the tables. Older files are migrated, and newer files are refused."""
 SCHEMA = """
 CREATE TABLE user (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, password TEXT NOT NULL,

@@ -37,7 +37,6 @@ LONGEST_LOGIN = 600.0
 """Maximum duration of a login, in seconds."""
 KEPT_SECONDS = 3600.0
 """Lifetime of the provider's cached addresses and keys, in seconds."""
-CLOCKS_APART = 30.0
 SECONDS = 20.0
 """Time limit for a reply of the provider in seconds, since every login waits for it."""
 MAX_BYTES = 1_000_000
@@ -176,7 +175,7 @@ class Provider:
                 algorithms=ALGORITHMS,
                 audience=self.settings.client_id,
                 issuer=self.settings.issuer,
-                leeway=CLOCKS_APART,
+                leeway=30.0,  # seconds between the clocks
                 options={"require": ["iss", "sub", "aud", "exp", "iat"]},
             )
         except jwt.PyJWTError as failure:

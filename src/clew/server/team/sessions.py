@@ -14,11 +14,13 @@ from clew.server.store import Actor, Row, Store
 from clew.server.wire_team import TokenReply
 
 DAY = 86_400.0
+"""Seconds of a day."""
 LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
 """A session ends after a week, or after a day without a request, or if a wrong clock dated it in the future."""
 SEEN_EVERY = 60.0
 """Minimum seconds between two updates of the last use of a session or token."""
 MAX_TOKENS = 50
+"""Maximum number of tokens of a user, so that a program that keeps making tokens cannot fill the file."""
 PREFIX = "clew_"
 """Prefix by which scanners recognise leaked tokens."""
 SECURE_COOKIE, PLAIN_COOKIE = "__Host-clew", "clew"

@@ -28,7 +28,7 @@ from clew.server.wire_team import UserChange, UserReply
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
 """ASCII only, since similar letters of other scripts could imitate a user's name."""
 SHORTEST, LONGEST = 12, 200
-MIN_MARKS = 5
+"""Minimum and maximum characters of a password. The maximum bounds the work of hashing."""
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 _AT_ONCE = Semaphore(2)
 """Maximum number of concurrent hashes, to limit memory and CPU use."""
@@ -70,7 +70,7 @@ def check_strength(password: str, name: str) -> None:
     if not SHORTEST <= len(password) <= LONGEST:
         raise InputError(f"a password must have {SHORTEST} to {LONGEST} characters: use several words")
     holds_name = len(name) > 3 and name.lower() in password.lower()  # a shorter name occurs in many words
-    if len(set(password)) < MIN_MARKS or holds_name:
+    if len(set(password)) < 5 or holds_name:
         raise InputError("a password must not contain the user name or only a few characters")
 
 

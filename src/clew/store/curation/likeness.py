@@ -22,12 +22,15 @@ SAME_AS = ("same", "equivalent", "exact match", "alias")
 SAME_SOURCE = -2.0
 """Log odds of two keys from one of several sources, such as OMIM:1 and OMIM:2. Sources rarely list a thing twice."""
 SAME_VALUE, OTHER_VALUE, MOST_SAME = 0.5, -1.5, 1.5
+"""Log odds of each equal and each different value, and the maximum of all equal values. Many nodes share a category."""
 CATEGORY = 0.5
 """Maximum share of distinct values of a compared attribute. Other attributes describe or identify a node."""
 ALIKE, USUAL = 6.0, 0.85
 """Log odds per cosine above or below the usual cosine of two documents that share a name."""
 FARTHEST, NEAREST = -1.5, 1.0
+"""Limits of the log odds of two documents, so that similar texts alone do not decide."""
 SHOWN = 3
+"""Maximum number of common neighbours or values named in a reason."""
 
 Link = tuple[int, int]
 """Relation and direction as one number, and the node at the other end."""

@@ -22,6 +22,7 @@ from clew.store.graph.node_table import STRING, attribute_table, node_table, req
 from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, Piece, Problems, Tables
 
 BLOCK = 1_000_000
+"""Number of edges counted at once, so that each temporary array takes about 8 MB."""
 
 
 def write_graph(tables: Tables, folder: Path, problems: Problems) -> Facts:

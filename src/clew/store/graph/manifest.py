@@ -21,6 +21,7 @@ from clew.core.schema import NodeType, Relation, Schema
 from clew.core.texts import parse_json
 
 FORMAT = 1
+"""Version of the files of a base. Newer versions are rejected."""
 MANIFEST = "manifest.json"
 LOCK = ".clew-lock"
 GENERATION = re.compile(r"(clew-)?data-[0-9a-f]{16}")

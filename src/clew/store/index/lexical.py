@@ -155,6 +155,7 @@ def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntAr
 
 
 K1, B = 1.2, 0.75
+"""Usual parameters of BM25: saturation of repeated terms, and weight of a document's length."""
 SPARSE = 4
 """Below one posting per this many documents, merging is faster than a dense accumulator."""
 ROUNDING = 1 - 10.0 ** (1 - SIGNIFICANT_DIGITS)

@@ -21,6 +21,7 @@ BIAS = 4.01
 REORDERED, JOINED = 0.5, 0.3
 """Error counts for reordered words and for different spaces."""
 MAX_LEAD, MAX_RIVALS, FAR = 4.0, 3, 9.0
+"""Limits of the features "lead" and "rivals", and of the distance to the second name. `WEIGHTS` are fitted to them."""
 
 
 def link_probability(text: str, links: Sequence[Link]) -> float:

@@ -110,6 +110,7 @@ def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
 
 
 BUCKETS = 1 << 16
+"""Number of hashes of a trigram, which have 16 bits."""
 LONGEST = 1000
 """Maximum length that is distinguished, in characters."""
 PORTION = 200_000

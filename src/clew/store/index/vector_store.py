@@ -39,6 +39,7 @@ RELATIONS = "-relations"
 OWN = re.compile(rf"keys\.bin|vectors\.bin|\.lock|\.?rows-(clew-)?data-[0-9a-f]{{16}}({RELATIONS})?\.npy")
 """Files of a store, and the row files of each state of the base."""
 MOST_DIMENSIONS = 100_000
+"""Upper bound of a stored dimension, far above any embedder. A larger number means a damaged card."""
 MOST_FRESH = 10_000
 """Number of new keys in a dictionary before all keys are sorted again."""
 Vectors = NDArray[np.float32]

@@ -26,6 +26,7 @@ from clew.store.index.protocol import Index
 from clew.store.index.vector_store import Hashes, Vectors, hashes_of
 
 UNKNOWN = -1
+"""Row of a node whose vector is missing or was not looked up yet."""
 BATCH = 256
 """Number of vectors to compute before writing them, which limits the loss in a crash."""
 FEW = 1_000

@@ -13,8 +13,7 @@ from clew.core.errors import FormatError, LockedError, NotFoundError, StorageErr
 from clew.store.postgres.connection import Address, Connection, Database, connect, told_plainly, tried_again
 
 READING, WRITING = 1_131_177_335, 1_131_177_336
-"""Keys of advisory locks: on a generation that is read, and on a base that is written."""
-ALL_BASES = 0
+"""Keys of advisory locks: on a generation that is read, and on a base that is written. Base 0 means all bases."""
 
 NAMED = 20
 """Maximum number of bases in an error message."""
@@ -225,7 +224,7 @@ def migrate(connection: Connection, address: Address) -> list[int]:
     """Migrate the tables of all bases in one transaction. Return the applied migrations."""
     done = []
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [WRITING, ALL_BASES])
+        connection.execute("SELECT pg_advisory_xact_lock(%s, %s)", [WRITING, 0])
         have, known = applied(connection), migrations()
         if have > known[-1][0]:
             check_version(connection, address)

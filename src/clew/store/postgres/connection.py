@@ -25,9 +25,9 @@ with needing("postgres", "psycopg"):
 
 DEFAULT_BASE = "base"
 INT4, INT4_ARRAY = 23, 1007
+"""Object ids of the types int4 and int4[], the same in every Postgres."""
 HEADER = 20
 """Size of the header of a one-dimensional array, in bytes."""
-CONNECT_SECONDS = 10
 SETTINGS = (
     "-c jit=off -c join_collapse_limit=11 -c client_encoding=UTF8 -c statement_timeout={timeout} "
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
@@ -118,9 +118,7 @@ def connect(address: Address, *, search_path: Sequence[str] = (), timeout: float
     with told_plainly(address):
         given = conninfo_to_dict(address.conninfo)
         options = " ".join(filter(None, (str(given.get("options") or ""), options)))
-        info = make_conninfo(
-            address.conninfo, options=options, connect_timeout=given.get("connect_timeout", CONNECT_SECONDS)
-        )
+        info = make_conninfo(address.conninfo, options=options, connect_timeout=given.get("connect_timeout", 10))
         connection = _connected(info)
     connection.adapters.register_dumper(np.ndarray, _DumpInts)
     connection.adapters.register_loader(INT4_ARRAY, _LoadInts)

@@ -207,6 +207,7 @@ class PostgresTrigrams(TrigramIndex):
 MOST_BYTES = 64_000_000
 """Maximum size of cached postings, in bytes."""
 MOST_COUNTED = 100_000
+"""Maximum number of terms with cached counts. The cache is emptied when it is full."""
 
 
 class PostgresLexical(LexicalIndex):

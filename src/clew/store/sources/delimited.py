@@ -24,9 +24,6 @@ from clew.store.sources.files import SourceOptions, kind_of
 from clew.store.sources.pieces import RawTable, as_edges
 
 _SEPARATORS = ("\t", "|", ",", ";")
-_SAMPLE_BYTES = 1 << 16
-_SAMPLE_ROWS = 50
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Dialect:
 
 def sniff(data: bytes, path: Path) -> Dialect:
     """Detect the delimiter that splits the first rows most evenly, and the quoting."""
-    sample = data[:_SAMPLE_BYTES]
+    sample = data[: 1 << 16]
     cut = sample.rfind(b"\n")
     if len(data) > len(sample) and cut > 0:
         sample = sample[:cut]
@@ -175,7 +172,7 @@ def _parse(
     whole = min(len(data) + 1, (1 << 31) - 1)
     try:
         try:
-            return parse(min(_BLOCK, whole), careful=False), bad
+            return parse(min(1 << 22, whole), careful=False), bad
         except pa.ArrowInvalid as wrong:
             if "straddling" not in str(wrong):
                 raise
@@ -235,7 +232,7 @@ def _is_quoted(data: bytes, separator: str) -> bool:
 def _with_rows(text: str, dialect: Dialect) -> Dialect:
     """Return the dialect with the first rows of a text."""
     with _unlimited_fields():
-        first = itertools.islice(_reader(io.StringIO(text, newline=""), dialect), _SAMPLE_ROWS)
+        first = itertools.islice(_reader(io.StringIO(text, newline=""), dialect), 50)
         return replace(dialect, rows=tuple(tuple(row) for row in first if row))
 
 
@@ -261,6 +258,7 @@ def _unlimited_fields() -> Iterator[None]:
 
 
 _FEW = 20
+"""Maximum rows of a file in which a relation need not repeat."""
 
 
 def looks_like_triples(dialect: Dialect, path: Path) -> bool:

@@ -70,9 +70,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _CHUNK = 1 << 24
+"""Number of bytes decoded at once, since the text of a whole file takes up to four times its size."""
 MOST_RATIO = 200
 """Maximum expansion of gzip data. Text compresses about tenfold."""
 SMALL = 50_000_000
+"""Bytes that any gzip file may unpack to, since small files can have a high ratio."""
 
 
 def kind_of(path: Path) -> str:

@@ -22,7 +22,6 @@ from clew.store.sources.pieces import RawTable, is_list, is_text
 from clew.store.sources.wide import concatenated
 
 _TOGETHER: tuple[set[type], ...] = ({str}, {int, float}, {bool}, {date}, {datetime})
-_BLOCK = 1 << 22
 CELL_STEPS = 8
 """Steps of work per cell, including empty cells: a new key in every row creates a column each."""
 _EDGE_LISTS = ("edges", "links", "relationships")
@@ -77,7 +76,7 @@ def _blocks(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
     """Yield blocks of lines with the number of the first line, since parsed records need more memory than text."""
     start, number = 0, 1
     while start < len(data):
-        cut = data.find(b"\n", min(start + _BLOCK, len(data)))
+        cut = data.find(b"\n", min(start + (1 << 22), len(data)))
         end = len(data) if cut < 0 else cut
         block = data[start:end].split(b"\n")
         yield number, block

@@ -278,6 +278,7 @@ _WITH_YEAR = r"^([^0-9]*[0-9]{1,2}[^0-9]+)+[0-9]{4}$|^[0-9]{4}/[0-9]{1,2}/[0-9]{
 _DATES = {"date": _DATE, "time": _TIME}
 _PATTERNS = {"integer": _INTEGER, "number": _NUMBER, "boolean": r"^(?i:true|false)$", **_DATES}
 _SAMPLE = 256
+"""Number of values tested before all values, so that a column that does not match is rejected early."""
 
 
 def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa.ChunkedArray:

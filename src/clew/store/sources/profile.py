@@ -40,6 +40,7 @@ MIN_SPLIT = 0.05
 MAX_TARGETS = 20
 """Maximum number of columns of a table to which others may refer, so that the cost is not quadratic."""
 MAX_PANEL_COLUMNS = 3
+"""Maximum columns that identify a row together. The number of combinations grows fast."""
 MAX_LISTED_VALUES = 50
 """Maximum number of values of a category that is listed in the summary."""
 MIN_SUMMED = 2
@@ -51,6 +52,7 @@ TOTALS = re.compile(
 )
 """Names of rows that summarise the others."""
 _SAMPLE = 2000
+"""Number of values of a column to examine. More take longer."""
 _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
 _WORD = re.compile(r"[^\W\d_]{3}")

@@ -323,6 +323,7 @@ def _name(key: str) -> str:
 MOST_FOLD = 10
 """Maximum expansion of entities, as a multiple of the file size. Namespaces need about 1."""
 SMALL = 10_000_000
+"""Bytes that the entities of any file may expand to, whatever its size."""
 _DECLARED = re.compile(rb"<!ENTITY\s+([^\s%]+)\s+(?:\"([^\"]*)\"|'([^']*)')")
 _USED = re.compile(rb"&([^\s;#&<]{1,200});")
 

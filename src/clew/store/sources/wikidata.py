@@ -22,7 +22,6 @@ from clew.store.sources.jsonl import column_of, table_of_records
 
 INSTANCE_OF = "P31"
 _MARKS = tuple(map(re.compile, (rb'"type"\s*:\s*"(item|property|lexeme)"', rb'"id"\s*:\s*"[QPL]\d+"')))
-_BEGINNING = 2000
 _LEFT_OUT = frozenset({"external-id", "commonsMedia", "geo-shape", "tabular-data"})
 """Types of values that are not useful to readers."""
 _TIME = re.compile(r"\+?(\d{4})-(\d\d)-(\d\d)T")
@@ -47,7 +46,7 @@ def is_wikidata(path: Path) -> bool:
     """Return whether the first record of a file looks like an entity of Wikidata."""
     try:
         with _opened(path) as lines:
-            beginning = lines.read(_BEGINNING)
+            beginning = lines.read(2000)
     except (OSError, EOFError, zlib.error):
         return False
     return all(mark.search(beginning) for mark in _MARKS)

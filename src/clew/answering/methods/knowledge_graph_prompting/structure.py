@@ -54,6 +54,7 @@ READ_INSIDE = 6
 MOST_DOCUMENTS = 40
 """Maximum number of documents in the summary of a folder."""
 MAIN_SECTIONS = 6
+"""Maximum number of top-level headings in the summary of a document."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,9 +25,8 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 from clew.store.open_base import OpenBase
 
-MANY = 20
-SAMPLED = 5
-"""Sample size if a relation has at least `MANY` neighbours, as in Think-on-Graph."""
+MANY, SAMPLED = 20, 5
+"""Number of neighbours from which on a sample is used, and its size, as in Think-on-Graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +105,7 @@ def _trail(explorer: Explorer, path: RelationPath, layers: list[NodeSet], answer
 
 
 WITH_EVIDENCE = 20
+"""Maximum number of answers with a walk as evidence. Finding a walk takes time."""
 MOST_TOPICS = 3
 """Maximum number of topics in a conjunction, longest names first."""
 TOGETHER = 20

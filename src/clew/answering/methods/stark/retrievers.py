@@ -149,6 +149,7 @@ class LlmReranker(Method):
 
 
 FORMAT = 1
+"""Version of the trained files. Other versions are rejected."""
 TRAIN = "`clew train dense_retriever` trains weights for a base"
 
 

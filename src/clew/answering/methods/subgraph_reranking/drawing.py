@@ -21,7 +21,6 @@ from clew.answering.methods.subgraph_reranking.graph_to_text import linearize, r
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
 from clew.store.graph.protocol import KnowledgeBase
 
-SWEEPS = 12
 TALLEST = 24
 """Maximum number of nodes in one column. A larger layer uses several columns."""
 
@@ -44,7 +43,7 @@ def layered_layout(layers: Sequence[int], links: Sequence[tuple[int, int]]) -> l
     heights = np.zeros(count)
     for group in groups:
         heights[group] = _spread(len(group))
-    for sweep in range(SWEEPS):
+    for sweep in range(12):
         for group in groups if sweep % 2 == 0 else groups[::-1]:
             pull = linked[group] @ heights
             links_of = linked[group].sum(axis=1)
@@ -70,10 +69,13 @@ def _spread(count: int) -> NDArray[np.float64]:
 
 
 FONT, SMALL = 13, 11
+"""Font sizes of names, and of relations and the legend, in pixels."""
 BOX, ROW, GAP, NARROW, MARGIN = 26, 46, 150, 28, 24
+"""Height of a box, distance of rows, of layers and of columns in a layer, and margin, in units of the SVG."""
 MANY_LINES = 80
 """Number of lines above which lines are faint. At most this many lines get labels."""
 LONGEST_NAME = 34
+"""Maximum characters of a name in the drawing. The tooltip shows the full name."""
 LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
 DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)

@@ -28,7 +28,9 @@ from clew.store.graph.protocol import KnowledgeBase
 
 FloatArray = NDArray[np.float64]
 HIGHEST_ALPHA = 0.1
+"""Usual α of Katz centrality, the default of NetworkX. Dense subgraphs need a smaller one."""
 DAMPING = 0.85
+"""Usual damping of PageRank."""
 
 
 def node_count(subgraph: Subgraph) -> float:

@@ -37,6 +37,7 @@ from clew.core.texts import parse_json
 from clew.models.protocol import Embedder
 
 FORMAT = 1
+"""Version of the files of a ranker. Newer versions are rejected."""
 MANIFEST = "ranker.json"
 Kind = Literal["linear", "logistic", "catboost", "neural"]
 Texts = Literal["facts", "model"]

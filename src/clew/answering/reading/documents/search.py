@@ -87,6 +87,7 @@ TITLE = 0.7
 AMBIGUITY = 0.2
 """Factor by which each further passage of the same title reduces this score."""
 MOST_TITLED = 50
+"""Maximum number of nodes with the same title to look at. The rest is ignored."""
 POOL = 100
 """Number of passages to take from each index before they are compared."""
 LAZY_POOL = 40

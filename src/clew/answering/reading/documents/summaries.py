@@ -38,6 +38,7 @@ explains."""
 REPEATING = 0.6
 """Weight of the similarity to sentences already chosen."""
 DAMPING = 0.85
+"""Usual damping of PageRank, here over similar sentences."""
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 

@@ -152,8 +152,11 @@ DISTINCT = 0.9
 REPEATED = 0.6
 """Maximum share of different texts in a category."""
 LONGEST_NAME = 80
+"""Maximum characters of a name or a category. Longer texts are descriptions."""
 MOST_CATEGORIES = 2_000
+"""Maximum number of different texts of a category."""
 FEWEST_YEARS = 3
+"""Minimum number of columns named by years in a table with one column per year."""
 MOST_UNITS = 2
 """Maximum number of different units. With more, the column contains names such as 41B, 51C and 61A."""
 YEAR = re.compile(r"\D{0,3}((?:1[5-9]|20)\d\d)\D?")

@@ -312,7 +312,6 @@ class TableQuestions(LearnedReader):
 
 KEPT = 16
 """Number of tables to cache."""
-QUOTED_ROWS = 5
 LEAST = 0.25
 """Minimum certainty of an answer. Tuned on the ten tables of benchmarks/data/tables for tuning."""
 NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$", re.IGNORECASE)
@@ -335,7 +334,7 @@ class TableReader:
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
         """Return the supporting rows of an answer as quotations, and the interpretation of the question."""
-        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED_ROWS]]
+        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:5]]
         return (*rows, Judgement("table look-up", answer.certainty, answer.how))
 
     def tables(self, nodes: Sequence[int]) -> list[int]:

@@ -45,6 +45,7 @@ Pair = tuple[Ids, Ids, int]
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
 """Loss weights of supporting words, short answers and the distance to the teacher."""
 MAX_RIGHT = 3
+"""Maximum number of right passages per step, so that wrong passages have room."""
 HARD = 12
 """Number of top wrong candidates to draw from first. Three slots remain for any candidate."""
 READ_AT_ONCE = {"cuda": 256, "cpu": 24}

@@ -43,7 +43,9 @@ WEIGHTS |= {"switch": 0.3, "quantity": 0.5, "related": 0.2, "relating": 0.5, "va
 LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops", "relating": "hops"}
 """Labels that a head is compared with. The default is attributes."""
 LONGEST_PATH = 3
+"""Maximum hops of a path. The reader proposes no longer ones."""
 IMPOSSIBLE = -1e4
+"""Score of a masked option. It is finite, since the loss of infinite scores has no gradient."""
 UNLIKELY = -8.0
 """Prior of a right plan if nothing was proposed."""
 
