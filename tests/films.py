@@ -41,6 +41,6 @@ QUESTIONS = (
 def told(answer):
     """Everything but formal queries, which speak of nodes as each base calls them, and times."""
     shown = {name: value for name, value in answer.to_dict().items() if name not in ("seconds", "trace")}
-    formal = ("sparql", "cypher")
+    formal = ("sparql", "cypher", "sql")
     query = {key: value for key, value in (shown.pop("query", None) or {}).items() if key not in formal}
     return json.loads(json.dumps({**shown, "query": query}, default=str))

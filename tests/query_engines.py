@@ -4,6 +4,7 @@ import datetime
 import re
 from collections import Counter
 from decimal import Decimal
+from threading import Timer
 
 import duckdb
 import kuzu
@@ -18,6 +19,9 @@ from clew.core.types import NodeRef
 from clew.store.building import build, into
 from clew.store.graph.iris import node_iri
 from clew.store.graph.rdf_export import edge_statements, statements
+
+DUCKDB_SECONDS = 5
+"""Time for one query. A few nested ones over lists take minutes, even over 20 rows."""
 
 
 def cell(value):
@@ -69,22 +73,22 @@ class DuckDB:
     """The base in DuckDB's tables."""
 
     def __init__(self, kb):
-        self.kb, self.base = kb, duckdb.connect()
-        for statement in sql.create(kb.schema, moments(kb)):
-            self.base.execute(statement)
-        for node in map(kb.node, map(int, kb.nodes())):
-            values = stored(kb, kb.schema.attribute_types, node.attributes)
-            row = [node.key, node.type, node.name, *values.values()]
-            self.base.execute(f"INSERT INTO nodes VALUES ({', '.join('?' * len(row))})", row)
-        for number, head, relation, tail, values in edges_of(kb):
-            row = [number, head, relation, tail, *values.values()]
-            self.base.execute(f"INSERT INTO edges VALUES ({', '.join('?' * len(row))})", row)
+        self.kb, self.base = kb, duckdb.connect(config={"threads": 1})  # for small tables
+        for name, rows in sql.tables(kb).items():
+            self.base.register(name, rows)
 
     def text(self, query):
         return sql.sql(query, self.kb.schema)
 
     def rows(self, text):
-        return self.base.execute(text).fetchall()
+        timer = Timer(DUCKDB_SECONDS, self.base.interrupt)
+        timer.start()
+        try:
+            return self.base.execute(text).fetchall()
+        except duckdb.InterruptException as error:
+            raise CannotPrintError("DuckDB takes too long") from error
+        finally:
+            timer.cancel()
 
 
 class Postgres:

@@ -1,5 +1,6 @@
 """Random bases and random queries of every form."""
 
+import csv
 import datetime
 
 import pyarrow as pa
@@ -95,16 +96,71 @@ def _node(chance, place):
     return {"key": f"n{place}", "type": chance.choice(TYPES), "name": f"name{chance.randint(0, place)}", **kept}
 
 
+ODD_NAMES = (
+    "size", "Size", "order", "select", "group by", "from", "table", "number", "Number", "c0", "o0", "g_", 'a "b"',
+    "it's", "Größe", "price (net)", "dose", "dot.ted", "名前", "where", "null", "relation", "TAIL", "value0", "\\back",
+)  # fmt: skip
+"""Names of columns: words of SQL, names that differ by case, quotes, blanks, other alphabets, names of the printer."""
+
+ODD_VARIABLES = ("c0", "o0", "g_", "key0", "value0", "e1_", "p_", "nodes", "edges", "select", "größe")
+"""Names of variables that are words of other languages, or look like names that a printer makes."""
+
+
+def random_csv(chance, folder):
+    """Write CSV files: types with references, a table of links, lists, missing cells, repeated rows and odd names."""
+    cells = {
+        "integer": lambda: chance.choice((0, 1, 2, 3, -1)),
+        "number": lambda: chance.choice((0.5, 1.25, 2.0, 3.25, -1.5)),
+        "date": lambda: f"{chance.choice((1998, 1999, 2000))}-{chance.choice(('02', '12'))}-{chance.choice((15, 16))}",
+        "moment": lambda: f"{chance.choice((1999, 2000))}-02-15T{chance.choice(('00', '12'))}:30:00",
+        "year": lambda: chance.choice((1998, 1999, 2000)),
+        "boolean": lambda: chance.choice(("true", "false")),
+        "text": lambda: chance.choice(COLOURS),
+        "list": lambda: "; ".join(chance.sample(("red", "blue", "dark blue", "ÄÖ"), chance.randint(1, 3))),
+    }
+
+    def columns(least, most):
+        names = chance.sample(ODD_NAMES, chance.randint(least, most))
+        return {name: cells[chance.choice(list(cells))] for name in names}
+
+    def write(name, rows):
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def filled(made):
+        return {name: "" if chance.random() < 0.2 else cell() for name, cell in made.items()}
+
+    made, shops, items = columns(1, 4), range(chance.randint(2, 5)), range(chance.randint(2, 5))
+    write("shops", [{"id": f"S{at}", "name": f"shop {chance.randint(0, at)}", **filled(made)} for at in shops])
+    made = columns(0, 4)
+    names = ("Ann", "Bo", "Čedo")
+    write("items", [{"item_id": f"I{at}", "name": chance.choice(names), **filled(made)} for at in items])
+    made = columns(1, 4)
+    ends = {"shop_id": lambda: f"S{chance.choice(shops)}", "item_id": lambda: f"I{chance.choice(items)}"}
+    ends["amount"] = cells["integer"]  # some forms of queries need a number
+    rows = [{name: end() for name, end in ends.items()} | filled(made) for _ in range(chance.randint(2, 9))]
+    write("orders", [{"order_id": at, **row} for at, row in enumerate(rows + rows[:1])])
+    made, pairs = columns(0, 2), [(shop, item) for shop in shops for item in items if chance.random() < 0.5]
+    if len(pairs) > 1:
+        write("stocks", [{"shop_id": f"S{a}", "item_id": f"I{b}", **filled(made)} for a, b in pairs])
+
+
 class Maker:
     """Makes queries over a base. Every form comes up again and again."""
 
-    def __init__(self, kb, chance):
+    def __init__(self, kb, chance, has_odd_names=False):
         self.kb, self.schema, self.chance, self.number = kb, kb.schema, chance, 0
+        self.has_odd_names, self.odd, self.kinds = has_odd_names, [], {}
         self.keys = [ref.key for ref in kb.refs(kb.nodes().array)]
 
     def fresh(self, letter):
+        """Return a new name, sometimes one that differs from the last by case only, or that a printer may use."""
         self.number += 1
-        return f"{letter}{self.number}"
+        if self.has_odd_names and self.flip(0.1):
+            return f"{letter.upper()}{self.number - 1}"
+        return self.odd.pop() if self.odd and self.flip(0.1) else f"{letter}{self.number}"
 
     def some(self, *options):
         return self.chance.choice(options)
@@ -119,23 +175,37 @@ class Maker:
 
     def edge(self, a, b, named=0.2):
         head, tail = (a, b) if self.flip() else (b, a)
-        relation = None if self.flip(0.1) else self.chance.choice(self.schema.relation_names)
+        if not self.fitting(head, tail):
+            head, tail = tail, head
+        names = self.fitting(head, tail) if self.flip(0.9) else ()
+        relation = None if self.flip(0.1) else self.chance.choice(names or self.schema.relation_names)
         least, most = self.some((0, None), (1, None), (0, 1), (1, 2), (2, 3)) if self.flip(0.12) else (1, 1)
         name = self.fresh("e") if (least, most) == (1, 1) and self.flip(named) else None
         return Edge(head, relation, tail, not self.flip(0.12), least, most, name)
 
-    def variable(self):
-        return Variable(self.fresh("x"), self.chance.choice(self.schema.type_names) if self.flip(0.6) else None)
+    def fitting(self, *ends):
+        """Return the relations that there may be between these ends."""
+        kinds = [self.kinds.get(end) if isinstance(end, str) else None for end in ends]
+        rows = [(row.name, (row.head, row.tail)) for row in self.schema.relations]
+        return [name for name, own in rows if all(a in (None, b) for a, b in zip(kinds, own, strict=True))]
+
+    def variable(self, near=None):
+        """Return a variable, whose type has relations to that of another one."""
+        pairs = [pair for row in self.schema.relations for pair in ((row.head, row.tail), (row.tail, row.head))]
+        kinds = [far for own, far in pairs if self.kinds.get(near) == own] or self.schema.type_names
+        made = Variable(self.fresh("x"), self.chance.choice(kinds) if self.flip(0.6) else None)
+        self.kinds[made.name] = made.type
+        return made
 
     def pattern(self, shared=(), size=None, depth=1, scope=None, conditions=None):
         """A pattern of connected new variables, tied to shared ones if there are any."""
-        new = [self.variable() for _ in range(self.some(1, 1, 2, 2, 3) if size is None else size)]
-        known = list(shared)
-        edges = []
-        for variable in new:
-            if known and self.flip(0.93):
-                edges.append(self.edge(self.chance.choice(known), variable.name))
-            known.append(variable.name)
+        new, known, edges = [], list(shared), []
+        for _ in range(self.some(1, 1, 2, 2, 3) if size is None else size):
+            near = self.chance.choice(known) if known and self.flip(0.93) else None
+            new.append(self.variable(near))
+            if near:
+                edges.append(self.edge(near, new[-1].name))
+            known.append(new[-1].name)
         if known and self.flip(0.35):
             edges.append(self.edge(self.chance.choice(known), self.nodes(), 0.1))
         if len(known) > 1 and self.flip(0.15):
@@ -267,6 +337,7 @@ class Maker:
     # Queries
 
     def query(self, form):
+        self.odd = self.chance.sample(ODD_VARIABLES, len(ODD_VARIABLES)) if self.has_odd_names else []
         pattern = self.pattern(conditions=self.some(0, 1) if form == "walks" else None)
         scope = Scope(self.schema).inside(pattern)
         names = list(scope.types)
@@ -321,7 +392,7 @@ class Maker:
         parts = [Column(key) for key in keys] + [Column(self.aggregate(scope)) for _ in range(self.some(0, 1, 2))]
         owned = [key for key in keys if isinstance(key, Var)]
         if owned and self.flip():
-            parts.append(Column(Attribute(owned[0].name, self.some("name", "dose", "colour"))))
+            parts.append(Column(Attribute(owned[0].name, self.attribute(scope).name)))
         parts = list(dict.fromkeys(parts))
         self.chance.shuffle(parts)
         having = (self.literal_test(self.aggregate(scope), scope),) if form == "having" else ()

@@ -17,7 +17,7 @@ from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import corrected
 from clew.answering.queries.corrections import Corrections
-from clew.core.errors import InputError
+from clew.core.errors import InputError, needing
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
 from clew.models.budget import Budget, Ledger
@@ -260,6 +260,21 @@ class Base:
         from clew.store.building import check
 
         return check(self.tools.place)
+
+    def export(self, file: str | Path) -> None:
+        """Write a DuckDB file with the tables `nodes` and `edges`, on which `answer.query["sql"]` runs."""
+        from clew.answering.queries.sql import tables
+
+        with needing("duckdb"):
+            import duckdb
+        rows_of = tables(self.tools.stored)
+        try:
+            with duckdb.connect(str(file)) as database:
+                for name, rows in rows_of.items():
+                    database.register("rows", rows)
+                    database.execute(f"CREATE OR REPLACE TABLE {name} AS FROM rows")
+        except duckdb.Error as error:
+            raise InputError(f"DuckDB cannot write {file}: {error}") from error
 
     def __repr__(self) -> str:
         return f"Base({self.tools.kb!r}, model={self.tools.model_name!r})"

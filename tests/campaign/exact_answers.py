@@ -3,8 +3,9 @@
     python tests/campaign/exact_answers.py -n 10000
 
 Random bases with hierarchies, shared names and missing values, random interpretations of every form. What each finds is
-computed a second time by trying everything, with hierarchies followed by hand, and once more by its SPARQL and Cypher
-in other databases. Compared are the matches, the JSON and its count, the table, the sentence, the value and the state.
+computed a second time by trying everything, with hierarchies followed by hand, and once more by its SPARQL, Cypher and
+SQL in other databases. Compared are the matches, the JSON and its count, the table, the sentence, the value and the
+state.
 """
 
 import argparse
@@ -46,7 +47,7 @@ from clew.core.roles import Interpretation, Parse
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase
-from query_engines import Kuzu, Oxigraph
+from query_engines import DuckDB, Kuzu, Oxigraph
 from query_reference import Reference
 from random_queries import COMPARISONS, KINDS, LITERALS, random_tables
 
@@ -305,7 +306,8 @@ def compared(seed, count):
             build(random_tables(chance), Path(folder) / "random.kb")
             tools = OpenBase.open(Path(folder) / "random.kb", embedder="hash")
             assert isinstance(tools.kb, ArrayKnowledgeBase)
-            by_hand, engines = ByHand(tools.kb), {"sparql": Oxigraph(tools.kb), "cypher": Kuzu(tools.kb)}
+            by_hand = ByHand(tools.kb)
+            engines = {"sparql": Oxigraph(tools.kb), "cypher": Kuzu(tools.kb), "sql": DuckDB(tools.kb)}
             for form, asked in islice(Maker(tools.kb, chance).interpretations(), min(ROUNDS, count - done)):
                 done += 1
                 kinds = chance.random() < 0.8

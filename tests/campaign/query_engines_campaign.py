@@ -1,6 +1,7 @@
 """Random bases and queries of every form, carried out by the executor, by brute force and by other engines.
 
     python tests/campaign/query_engines_campaign.py --n 20000 --seed 0 [--postgres postgresql://…]
+    python tests/campaign/query_engines_campaign.py --n 5000 --csv                # CSV files with odd names, in DuckDB
 
 Prints for each form how many queries were compared with each engine, how many a language cannot say, and how many have
 rows at all. Differences are shown, and end the run with an error.
@@ -14,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+import clew
 from clew.answering.queries.execution import execute
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.parsing import parse
@@ -22,25 +24,38 @@ from clew.store.graph.build import write_graph
 from clew.store.graph.tables import Problems
 from query_engines import DuckDB, Kuzu, Oxigraph, Postgres, normal
 from query_reference import Reference
-from random_queries import FORMS, Maker, random_query, random_tables
+from random_queries import FORMS, Maker, random_csv, random_query, random_tables
 
 ENGINES = (DuckDB, Oxigraph, Kuzu)
 ROUNDS = 4
 """Queries of each form for one base."""
 
 
-def compared(seed, count, engines=ENGINES):
+def random_graph(chance, folder):
+    """A base of random nodes and edges."""
+    return ArrayKnowledgeBase.staged(folder, write_graph(random_tables(chance), folder, Problems(False)).to_json())
+
+
+def built_from_csv(chance, folder):
+    """A base that is built from random CSV files."""
+    (folder / "files").mkdir()
+    random_csv(chance, folder / "files")
+    clew.build([folder / "files"], folder / "base.kb")
+    return ArrayKnowledgeBase.open(folder / "base.kb")
+
+
+def compared(seed, count, engines=ENGINES, made=random_graph, rounds=ROUNDS):
     """Yield form, engine, outcome and a text about a difference. Outcomes: equal, different, cannot say, empty."""
     chance, done = random.Random(seed), 0
     while done < count:
         with tempfile.TemporaryDirectory() as folder:
-            facts = write_graph(random_tables(chance), Path(folder), Problems(False)).to_json()
-            kb = ArrayKnowledgeBase.staged(Path(folder), facts)
-            reference, opened, maker = Reference(kb), [engine(kb) for engine in engines], Maker(kb, chance)
-            for form in FORMS * ROUNDS:
+            kb = made(chance, Path(folder))
+            is_csv = made is built_from_csv  # trying everything would take too long
+            reference, opened, maker = Reference(kb), [engine(kb) for engine in engines], Maker(kb, chance, is_csv)
+            for form in FORMS * rounds:
                 done += 1
                 query = random_query(maker, form)
-                expected = normal(query, reference_rows(reference, query))
+                expected = normal(query, execute(kb, query).rows if is_csv else reference_rows(reference, query))
                 yield form, "rows", "equal" if expected else "empty", ""
                 yield form, "text", *outcome(query, query, lambda query: parse(str(query)))
                 yield (
@@ -89,11 +104,13 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=5, help="maximum number of differences to show")
     parser.add_argument("--postgres", help="database that carries out whole queries, too")
+    parser.add_argument("--csv", action="store_true", help="build bases from CSV files, and ask DuckDB alone")
     given = parser.parse_args()
     Postgres.url = given.postgres
-    engines = (*ENGINES, Postgres) if given.postgres else ENGINES
+    engines = (DuckDB,) if given.csv else (*ENGINES, Postgres) if given.postgres else ENGINES
+    made = built_from_csv if given.csv else random_graph
     counts, shown = Counter(), 0
-    for form, engine, result, text in compared(given.seed, given.n, engines):
+    for form, engine, result, text in compared(given.seed, given.n, engines, made):
         counts[form, engine, result] += 1
         counts["all", engine, result] += 1
         if result == "different" and shown < given.show:

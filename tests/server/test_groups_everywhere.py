@@ -121,6 +121,7 @@ WHOLE = "works on the whole base, for its operator"
 CLI = {
     "info": ("closed",),
     "schema": ("closed",),
+    "export": ("closed", "closed.duckdb", "--force"),
     "show": ("closed", "C"),
     "find": ("closed", "ada"),
     "ask": ("closed", QUESTION),
@@ -299,6 +300,9 @@ def test_no_command_shows_what_groups_hide(run, place, tmp_path, monkeypatch, co
         shutil.rmtree("synth", ignore_errors=True)
         _, out, error = run(command, place / f"{base}.kb", *more, "--groups", groups)
         files = [file.read_text() for file in tmp_path.rglob("*.json*") if "cache" not in file.parts]
+        if command == "export":
+            with pytest.importorskip("duckdb").connect("closed.duckdb") as exported:
+                files = [str(exported.execute(f"FROM {name}").fetchall()) for name in ("nodes", "edges")]
         shown[groups] = "".join((out, error, *files))
     assert MARK not in shown[""]
     assert MARK in shown["board"], "the command shows nothing: it proves nothing"

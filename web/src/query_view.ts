@@ -10,7 +10,7 @@ const FEW = 4;
 
 export function shownQuery(base: BaseDetails, run: Run): HTMLElement {
   const query: Query = run.query ?? {};
-  if (!query.triplets && !query.constants && !query.sparql)
+  if (!query.triplets && !query.constants && !query.query)
     return h("div", { class: "query" }, h("p", { class: "muted" }, t("query.none", { method: words(run.method) })));
   const constants = query.constants ?? [], triplets = query.triplets ?? [];
   return h("div", { class: "query" },
@@ -23,7 +23,7 @@ export function shownQuery(base: BaseDetails, run: Run): HTMLElement {
       constant.nodes.length > FEW && h("small", { class: "muted" }, t("andMore", { count: constant.nodes.length - FEW })))))],
     (query.relaxed ?? []).length > 0 && h("p", { class: "muted" }, t("query.relaxed", { text: query.relaxed!.join("; ") })),
     (query.unexplained ?? []).length > 0 && h("p", { class: "muted" }, t("query.unexplained", { text: query.unexplained!.join(", ") })),
-    formal("SPARQL", query.sparql), formal("Cypher", query.cypher));
+    formal("SPARQL", query.sparql), formal("Cypher", query.cypher), formal("SQL (DuckDB)", query.sql));
 }
 
 function term(one: Term): HTMLElement {

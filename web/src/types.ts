@@ -406,6 +406,7 @@ export interface Query {
   path?: string | null;
   sparql?: string | null;
   cypher?: string | null;
+  sql?: string | null;
   [more: string]: unknown;
 }
 

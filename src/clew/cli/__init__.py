@@ -28,6 +28,7 @@ COMMANDS = {
     "info": ("inspect:info", "Show the types, relations and sizes of a base."),
     "schema": ("inspect:schema", "Print the schema as TOML."),
     "show": ("inspect:show", "Show one node, or its page of a PDF."),
+    "export": ("inspect:export", "Write a base as a DuckDB file, for the SQL of its answers."),
     "find": ("inspect:find", "Find nodes by name or text."),
     "embed": ("build:embed", "Compute the vectors of all nodes ahead."),
     "doctor": ("models:doctor", "Show versions, extras, models, caches and permissions."),

@@ -35,7 +35,7 @@ EXTRAS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "qdrant": ("vectors in Qdrant", ("qdrant-client",)),
     "neo4j": ("graphs in Neo4j, and in what else speaks Bolt", ("neo4j",)),
     "ray": ("work shared out among processes and machines", ("ray",)),
-    "duckdb": ("DuckDB files as sources", ("duckdb",)),
+    "duckdb": ("DuckDB files as sources and exports", ("duckdb",)),
     "networkx": ("graphs to and from NetworkX", ("networkx",)),
     "pandas": ("answers and evaluations as data frames", ("pandas",)),
     "pyg": ("graphs to and from PyTorch Geometric", ("torch", "torch-geometric")),

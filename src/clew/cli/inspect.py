@@ -1,4 +1,4 @@
-"""`clew info`, `schema`, `show`, `find`, `verify`, `repair`, `check` and `dedup`."""
+"""`clew info`, `schema`, `export`, `show`, `find`, `verify`, `repair`, `check` and `dedup`."""
 
 from __future__ import annotations
 
@@ -84,6 +84,24 @@ def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> Non
         print_json(asdict(tools.stored.schema))
         return
     print_plain(write_schema(tools.kb.schema))
+
+
+def export(
+    base: AnyBase,
+    file: Annotated[Path, typer.Argument(metavar="OUT.duckdb", help="The file to write.")],
+    groups: Groups = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a base as a DuckDB file. `clew ask --json` gives the SQL of an answer as `query.sql`."""
+    from clew.api import open as open_kb
+    from clew.core.disk import refuse_existing
+
+    opened = open_kb(base, groups=group_names(groups))
+    refuse_existing(file, force=force)
+    file.unlink(missing_ok=True)
+    opened.export(file)
+    tell(as_json, {"file": str(file)}, f"written: {file}")
 
 
 def show(

@@ -393,7 +393,7 @@ class Answer:
     evidence: tuple[Evidence, ...] = ()
     """Evidence for the text, or for the answer as a whole."""
     query: Mapping[str, Any] = field(default_factory=dict)
-    """The formal query: as parsed, as linked to the base, and as SPARQL and Cypher."""
+    """The formal query: as parsed, as linked to the base, and as SPARQL, Cypher and SQL."""
     fallbacks: tuple[Fallback, ...] = ()
     notes: tuple[str, ...] = ()
     """Notes for the user: the chosen method, work cut short, uncovered parts of the question."""

@@ -238,6 +238,7 @@ class QueryReply(_Partial):
     path: str | None = None
     sparql: str | None = None
     cypher: str | None = None
+    sql: str | None = None
 
 
 class UnknownReply(Reply):

@@ -14,10 +14,11 @@ from clew.store.building import build
 from clew.store.open_base import OpenBase
 from conftest import EDGES, NODES, TESTS, asked, tables
 
+pytest.importorskip("duckdb")
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
 sys.path.insert(0, str(TESTS))
-from query_engines import Kuzu, Oxigraph
+from query_engines import DuckDB, Kuzu, Oxigraph
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +34,15 @@ def run(toolbox):
 
 
 def runner(kb):
-    rdf, graph = Oxigraph(kb), Kuzu(kb)
+    engines = {"sparql": Oxigraph(kb), "cypher": Kuzu(kb), "sql": DuckDB(kb)}
 
     def carried_out(answer):
-        """What both queries of an answer give, and that they agree."""
-        by_sparql, by_cypher = (
-            {row[0] for row in engine.rows(answer.query[language])}
-            for engine, language in ((rdf, "sparql"), (graph, "cypher"))
+        """What the queries of an answer give, and that they agree."""
+        first, *others = (
+            {row[0] for row in engine.rows(answer.query[language])} for language, engine in engines.items()
         )
-        assert by_sparql == by_cypher
-        return by_cypher
+        assert others == [first, first]
+        return first
 
     return carried_out
 

@@ -6,6 +6,7 @@ import pytest
 
 from conftest import TESTS
 
+pytest.importorskip("duckdb")
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
 pytest.importorskip("pandas")

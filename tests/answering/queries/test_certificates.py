@@ -16,10 +16,11 @@ from clew.store.graph.tables import Piece, Tables
 from clew.store.open_base import OpenBase
 from conftest import TESTS, asked, tables
 
+pytest.importorskip("duckdb")
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
 sys.path.insert(0, str(TESTS))
-from query_engines import Kuzu, Oxigraph
+from query_engines import DuckDB, Kuzu, Oxigraph
 
 EDGES = [
     ("BBS2", "associated_with", "BBS", None),
@@ -61,7 +62,7 @@ class Databases:
         build(source, folder)
         self.tools = OpenBase.open(folder, embedder="hash")
         self.kb = self.tools.kb
-        self.engines = {"sparql": Oxigraph(self.kb), "cypher": Kuzu(self.kb)}
+        self.engines = {"sparql": Oxigraph(self.kb), "cypher": Kuzu(self.kb), "sql": DuckDB(self.kb)}
 
     def found(self, question, kinds=True):
         """What is found here, and that it is found everywhere."""

@@ -13,7 +13,7 @@ pytest.importorskip("duckdb")
 pytest.importorskip("kuzu")
 pytest.importorskip("pyoxigraph")
 sys.path.insert(0, str(TESTS / "campaign"))
-from query_engines_campaign import compared
+from query_engines_campaign import DuckDB, built_from_csv, compared
 
 
 @pytest.mark.long
@@ -23,6 +23,14 @@ def test_random_queries_give_the_same_rows_everywhere():
     compared_with = Counter(engine for _, engine, result, _ in outcomes if result == "equal")
     assert min(compared_with[name] for name in ("DuckDB", "Oxigraph", "Kuzu")) > 50
     assert len({form for form, *_ in outcomes}) == 12
+
+
+@pytest.mark.long
+def test_the_sql_of_queries_over_csv_files_gives_their_rows():
+    outcomes = list(compared(13, repeats(48, 5_000), (DuckDB,), built_from_csv, rounds=1))
+    assert [(engine, text) for _, engine, result, text in outcomes if result == "different"] == []
+    compared_with = Counter(result for _, engine, result, _ in outcomes if engine == "DuckDB")
+    assert compared_with["equal"] > 0.95 * compared_with.total()
 
 
 @pytest.mark.long

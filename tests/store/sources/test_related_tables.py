@@ -249,3 +249,10 @@ def test_rows_that_connect_others_are_called_after_them(tmp_path):
     tables = read(tmp_path, EXAMS)
     assert named(tables)[-3:] == ["Ada's exam: algebra, 2021", "Ada's exam: logic, 2021", "Alan's exam: algebra"]
     assert "exams: 3 exams, named by what they connect; student_id → students (100 %)" in tables.notes[-1]
+
+
+def test_a_column_named_like_one_of_edges_may_have_other_values_in_each_file(tmp_path):
+    (tmp_path / "shops.csv").write_text("id,name,relation\nA,Ann,1999-02-15\nB,Bo,2000-02-15\n")
+    (tmp_path / "items.csv").write_text("item_id,name,relation\nI,Ink,red\nJ,Jug,blue\n")
+    clew.build([tmp_path / "shops.csv", tmp_path / "items.csv"], tmp_path / "shop.kb")
+    assert clew.open(tmp_path / "shop.kb").show("Ann")["attributes"]["relation"] == "1999-02-15"

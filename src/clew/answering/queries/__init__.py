@@ -1,1 +1,1 @@
-"""Queries over a knowledge base: posed, solved exactly, relaxed, witnessed, and written as SPARQL and Cypher."""
+"""Queries over a knowledge base: posed, solved exactly, relaxed, witnessed, and written as SPARQL, Cypher and SQL."""

@@ -1,4 +1,4 @@
-"""Executed queries in words, in the query language, and in SPARQL and Cypher."""
+"""Executed queries in words, in the query language, and in SPARQL, Cypher and SQL."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from clew.answering.queries.cypher import CypherNames, GraphDatabaseNames, cyphe
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
+from clew.answering.queries.sql import sql
 from clew.answering.queries.verbs import PREPOSITIONS
 from clew.answering.queries.words import Phrase, Words, kind_in_words
 from clew.core.query import (
@@ -56,6 +57,7 @@ def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
             is_question=is_question,
         ),
         "cypher": lambda: cypher(query, kb.schema, GraphDatabaseNames(kb) if is_cypher(kb) else CypherNames()),
+        "sql": lambda: sql(query, kb.schema),
     }
     own = kb.query_language if isinstance(kb, RemoteKnowledgeBase) else None
     for language, write in printers.items():

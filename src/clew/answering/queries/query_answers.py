@@ -145,10 +145,11 @@ def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
     """Return the executed query in words, in Clew's language, and in other languages that can express it."""
     from clew.answering.queries.cypher import cypher
     from clew.answering.queries.sparql import sparql
+    from clew.answering.queries.sql import sql
 
     query = executed.query
     found = {"text": words(executed.asked, kb.schema, lambda key: _name_of(kb, key)), "query": str(query)}
-    for language, write in (("sparql", sparql), ("cypher", cypher)):
+    for language, write in (("sparql", sparql), ("cypher", cypher), ("sql", sql)):
         try:
             found[language] = write(query, kb.schema)
         except CannotPrintError:

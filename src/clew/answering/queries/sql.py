@@ -1,4 +1,4 @@
-"""A query as SQL for DuckDB, over the tables of `create`, or for PostgreSQL, over the tables of a base.
+"""A query as SQL for DuckDB, over the tables of `tables`, or for PostgreSQL, over the tables of a base.
 
 nodes(key, type, name, …)                  a row for each node, a column for each attribute
 edges(number, head, relation, tail, …)     a row for each edge, its ends by key, a column for each attribute
@@ -8,11 +8,15 @@ In PostgreSQL nodes go by their ids, types and relations by their codes, and att
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from clew.answering.queries.columns import from_values, to_values
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import PARTIAL, Check, Checks, literal_checks
 from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, turned, without_ties
@@ -44,17 +48,32 @@ from clew.core.query import (
 from clew.core.schema import Schema
 
 if TYPE_CHECKING:
+    from clew.store.graph.protocol import StoredKnowledgeBase
+    from clew.store.graph.tables import Piece
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
 NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
+NODE_COLUMNS, EDGE_COLUMNS = ("key", "type", "name"), ("number", "head", "relation", "tail")
+ARROW_TYPES = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "list": pa.list_(pa.string()),
+}
 JSON_TYPES = {"integer": "bigint", "number": "float8", "boolean": "boolean"}
 
 
 class SqlNames:
-    """Names and functions of DuckDB, over the tables of `create`."""
+    """Names and functions of DuckDB, over the tables of `tables`."""
 
     node, edge = "key", "number"
     """Columns that identify nodes and edges."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.node_columns = _columns(NODE_COLUMNS, schema.attribute_types)
+        self.edge_columns = _columns(EDGE_COLUMNS, schema.edge_attributes)
 
     def keys(self, keys: Sequence[str]) -> list[str]:
         """Return the values of the column `node` for some keys."""
@@ -70,7 +89,7 @@ class SqlNames:
 
     def attribute(self, owner: str, name: str, kind: str, is_edge: bool) -> str:  # noqa: ARG002
         """Return an attribute of a node or an edge."""
-        return f"{owner}.{_name(name)}"
+        return f"{owner}.{_name((self.edge_columns if is_edge else self.node_columns).get(name, name))}"
 
     def pairs(self, where: str) -> str:
         """Return the different ends of edges."""
@@ -156,12 +175,21 @@ class PostgresNames(SqlNames):
 
 def sql(query: AnyQuery, schema: Schema, names: SqlNames | None = None) -> str:
     """Return a query with the rows of the algebra. Nodes are given by their keys, or by their ids in PostgreSQL."""
-    return _Sql(schema, names or SqlNames()).query(query)
+    return _Sql(schema, names or SqlNames(schema)).query(query)
 
 
 class _Sql:
     def __init__(self, schema: Schema, names: SqlNames) -> None:
         self.schema, self.names, self.numbers = schema, names, count(1)
+        own = SqlNames(schema)
+        columns = (*NODE_COLUMNS, *EDGE_COLUMNS, *own.node_columns.values(), *own.edge_columns.values())
+        self.columns = {column.lower() for column in columns}
+
+    def alias(self, variable: str) -> str:
+        """Return the table of a variable. DuckDB ignores case, and reads a table named like a column as that column."""
+        is_plain = variable == variable.lower() and variable not in self.columns
+        is_plain = is_plain and not variable.endswith("_")  # names of the printer end in _
+        return _name(variable if is_plain else f"{variable}.{variable.encode().hex()}")
 
     def query(self, query: AnyQuery) -> str:
         if isinstance(query, Combined):
@@ -172,9 +200,9 @@ class _Sql:
         having: list[str] = []
         if query.is_grouped:
             parts = grouped(query, scope)
-            keys = [f"{self.value(key, scope)} AS {name}" for name, key in parts.keys]
-            keys += [f"{self.value(Var(name), scope)} AS {_name(name)}" for name in parts.variables]
-            values = [f"{self.value(part, scope)} AS {name}" for name, part in parts.aggregates]
+            keys = [f"{self.value(key, scope)} AS {name}_" for name, key in parts.keys]
+            keys += [f"{self.value(Var(name), scope)} AS {self.alias(name)}" for name in parts.variables]
+            values = [f"{self.value(part, scope)} AS {name}_" for name, part in parts.aggregates]
             by = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""
             source = f"FROM (SELECT {', '.join([*keys, *values]) or '1'} {source}{by}) g_"
             source += "".join(self.looked_up(name, "g_", name in scope.edges) for name in parts.variables)
@@ -185,7 +213,7 @@ class _Sql:
     def looked_up(self, name: str, table: str, is_edge: bool) -> str:
         """Return the join that gives a variable of a sub-select its row."""
         rows, key = ("edges", self.names.edge) if is_edge else ("nodes", self.names.node)
-        return f" LEFT JOIN {rows} {_name(name)} ON {_name(name)}.{key} = {table}.{_name(name)}"
+        return f" LEFT JOIN {rows} {self.alias(name)} ON {self.alias(name)}.{key} = {table}.{self.alias(name)}"
 
     def rows(self, query: Query, scope: Scope, source: str) -> str:
         """Return the last step: columns, order and limits."""
@@ -212,11 +240,13 @@ class _Sql:
         """Return FROM and WHERE of a pattern inside a scope. Rows may be repeated if `is_set`."""
         scope = outer.inside(pattern)
         new = [name for name in pattern.types if name not in outer.types]
-        tables = [f"nodes {_name(name)}" for name in new]
-        tests = [self.names.is_type(_name(name), kind) for name, kind in pattern.types.items() if kind]
+        tables = [f"nodes {self.alias(name)}" for name in new]
+        tests = [self.names.is_type(self.alias(name), kind) for name, kind in pattern.types.items() if kind]
         for edge in pattern.edges:
             self.edge(edge, tables, tests, is_set)
         source = " CROSS JOIN ".join(tables) or "(SELECT 1) one_"
+        if pattern.optional and len(tables) > 1 and tests:  # optional parts of rows that do not match would take long
+            source, tests = f"{' CROSS JOIN '.join(tables[:-1])} JOIN {tables[-1]} ON {' AND '.join(tests)}", []
         seen = outer.inside(replace(pattern, optional=()))
         for part in pattern.optional:
             source += self.optional(part, seen, is_set)
@@ -225,7 +255,7 @@ class _Sql:
         return f"FROM {source}" + (f" WHERE {' AND '.join(tests)}" if tests else "")
 
     def edge(self, edge: Edge, tables: list[str], tests: list[str], is_set: bool) -> None:
-        name = _name(edge.name) if edge.name else f"e{next(self.numbers)}_"
+        name = self.alias(edge.name) if edge.name else f"e{next(self.numbers)}_"
         if edge.name:
             tables.append(f"edges {name}")
             ends = [(f"{name}.head", f"{name}.tail")] + ([] if edge.directed else [(f"{name}.tail", f"{name}.head")])
@@ -245,10 +275,11 @@ class _Sql:
         if len(constants) == 2:
             tests.append(f"EXISTS (SELECT 1 FROM ({reached}) r_ WHERE {self.end(far, constants[far])})")
         else:
-            tests.append(f"{_name(edge.variables[0])}.{self.names.node} IN ({reached})")
+            tests.append(f"{self.alias(edge.variables[0])}.{self.names.node} IN ({reached})")
 
     def end(self, column: str, end: str | Constant) -> str:
-        return f"{column} = {_name(end)}.{self.names.node}" if isinstance(end, str) else f"{column} {self.among(end)}"
+        test = f"= {self.alias(end)}.{self.names.node}" if isinstance(end, str) else self.among(end)
+        return f"{column} {test}"
 
     def among(self, constant: Constant) -> str:
         """Return the test that a column is in some nodes."""
@@ -287,8 +318,7 @@ class _Sql:
     def optional(self, part: Pattern, outer: Scope, is_set: bool) -> str:
         new = [name for name in (*part.types, *part.edge_names) if name not in {*outer.types, *outer.edges}]
         number = f"o{next(self.numbers)}_"
-        names = self.names
-        shown = [f"{_name(n)}.{names.edge if n in part.edge_names else names.node} AS {_name(n)}" for n in new]
+        shown = [f"{self.value(Var(name), outer.inside(part))} AS {self.alias(name)}" for name in new]
         if part.optional:
             raise CannotPrintError("an optional part inside an optional part cannot be written in SQL")
         body = self.body(part, outer, is_set=is_set)
@@ -354,13 +384,13 @@ class _Sql:
     def value(self, part: Expression, scope: Scope) -> str:
         match part:
             case Field(name):
-                return f"g_.{name}"
+                return f"g_.{name}_"
             case Value(value):
                 return _text(value) if isinstance(value, str) else str(value)
             case Var(name):
-                return f"{_name(name)}.{self.names.edge if name in scope.edges else self.names.node}"
+                return f"{self.alias(name)}.{self.names.edge if name in scope.edges else self.names.node}"
             case Attribute(variable, name):
-                return self.names.attribute(_name(variable), name, scope.kind(part), variable in scope.edges)
+                return self.names.attribute(self.alias(variable), name, scope.kind(part), variable in scope.edges)
             case Call(function, arguments):
                 kinds = [scope.kind(argument) for argument in arguments]
                 given = [self.value(argument, scope) for argument in arguments]
@@ -427,17 +457,38 @@ def _text(text: Any) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
-def create(schema: Schema, timestamps: Iterable[str] = ()) -> list[str]:
-    """Return the statements that create the two tables. `timestamps` are dates with a time."""
-    names = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
-    moments = set(timestamps)
+def _columns(own: Sequence[str], attributes: Iterable[str]) -> dict[str, str]:
+    """Return a column for each attribute. DuckDB ignores case, so a name may get a _ at its end."""
+    taken, columns = {*own}, {}
+    for name in attributes:
+        column = name
+        while column.lower() in taken:
+            column += "_"
+        taken.add(column.lower())
+        columns[name] = column
+    return columns
 
-    def columns(attributes: dict[str, str]) -> str:
-        kinds = {
-            name: "TIMESTAMP" if name in moments else names.get(kind, "VARCHAR[]") for name, kind in attributes.items()
-        }
-        return "".join(f", {_name(name)} {kind}" for name, kind in kinds.items())
 
-    node = f"key VARCHAR PRIMARY KEY, type VARCHAR, name VARCHAR{columns(schema.attribute_types)}"
-    edge = f"number BIGINT PRIMARY KEY, head VARCHAR, relation VARCHAR, tail VARCHAR{columns(schema.edge_attributes)}"
-    return [f"CREATE TABLE nodes({node})", f"CREATE TABLE edges({edge})"]
+def tables(kb: StoredKnowledgeBase) -> dict[str, pa.Table]:
+    """Return the tables `nodes` and `edges`, with values as queries see them."""
+    names, schema, stored = SqlNames(kb.schema), kb.schema, kb.to_tables()
+    edges = _table(stored.edges, EDGE_COLUMNS[1:], names.edge_columns, schema.edge_attributes)
+    return {
+        "nodes": _table(stored.nodes, NODE_COLUMNS, names.node_columns, schema.attribute_types),
+        "edges": edges.add_column(0, EDGE_COLUMNS[0], [pa.array(range(len(edges)), pa.int64())]),
+    }
+
+
+def _table(
+    pieces: Sequence[Piece], own: Sequence[str], columns: Mapping[str, str], kinds: Mapping[str, str]
+) -> pa.Table:
+    [rows] = (piece.table for piece in pieces)
+    made = {name: rows[name] for name in own}
+    for name, column in columns.items():
+        cells = from_values(kinds[name], rows[name].combine_chunks())
+        values = to_values(cells)
+        if any(isinstance(value, datetime.datetime) for value in values):
+            made[column] = pa.array(cells.values, mask=~cells.present)
+        else:
+            made[column] = pa.array(values, ARROW_TYPES[kinds[name]])
+    return pa.table(made)

@@ -18,8 +18,9 @@ def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     """Cast attributes with different types to a common type."""
     kinds: dict[str, set[pa.DataType]] = {}
     for piece in pieces:
+        own = EDGE_COLUMNS if {*EDGE_COLUMNS} <= {*piece.table.column_names} else NODE_COLUMNS
         for column in piece.table.schema:
-            if column.name not in NODE_COLUMNS + EDGE_COLUMNS and not pa.types.is_null(column.type):
+            if column.name not in own and not pa.types.is_null(column.type):
                 kinds.setdefault(column.name, set()).add(column.type)
     wanted = {name: common_type(types) for name, types in kinds.items() if len(types) > 1}
     if not wanted:
