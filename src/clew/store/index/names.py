@@ -194,12 +194,10 @@ class NameIndex:
         first = nodes[owners.searchsorted(np.arange(len(forms)))]
         weight = np.log1p(self.prominence(first).astype(np.float64))
         scores = SIMILAR + 0.1 * covered / lengths + 0.08 * weight / max(float(weight.max(initial=0)), 1.0)
-        shortest, kinds = int(np.argmin(lengths)) if len(lengths) else 0, self.types[first]
-        return [
-            (form, score)
-            for form, score, kind in zip(forms.tolist(), scores.tolist(), kinds.tolist(), strict=True)
-            if kind == kinds[shortest] or self.table.forms[int(forms[shortest])] not in self.table.forms[form]
-        ]
+        texts, kinds = self.table.texts(forms), self.types[first].tolist()
+        shortest, own = min(zip(texts, kinds, strict=True), key=lambda one: len(one[0]), default=("", 0))
+        rows = zip(forms.tolist(), scores.tolist(), texts, kinds, strict=True)
+        return [(form, score) for form, score, text, kind in rows if kind == own or shortest not in text]
 
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None
