@@ -188,6 +188,8 @@ def test_a_part_of_a_name_is_not_the_name_of_a_row_that_connects_it(tmp_path: Pa
     names = opened(tmp_path, [("Honolulu Intl", "disease", []), ("Honolulu Intl North", "disease", []), *rows])
     [mention] = names.mentions("Who goes to Honolulu?")
     assert [link.alias for link in mention.links] == ["Honolulu Intl", "Honolulu Intl North"]
+    names = opened(tmp_path / "part", [("Zorba York", "disease", []), ("Zorba Yorker", "gene", [])])
+    assert {link.alias for link in names.mentions("Who reads Zorba?")[0].links} == {"Zorba York", "Zorba Yorker"}
 
 
 def test_a_word_that_texts_use_as_well_stands_beside_other_names_for_none(tmp_path: Path):

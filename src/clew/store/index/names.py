@@ -197,7 +197,7 @@ class NameIndex:
         texts, kinds = self.table.texts(forms), self.types[first].tolist()
         shortest, own = min(zip(texts, kinds, strict=True), key=lambda one: len(one[0]), default=("", 0))
         rows = zip(forms.tolist(), scores.tolist(), texts, kinds, strict=True)
-        return [(form, score) for form, score, text, kind in rows if kind == own or shortest not in text]
+        return [(form, score) for form, score, text, kind in rows if kind == own or f" {shortest} " not in f" {text} "]
 
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None

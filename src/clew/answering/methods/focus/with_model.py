@@ -20,6 +20,8 @@ from clew.core.roles import Interpretation, Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.store.open_base import OpenBase
 
+Outcome = tuple[object, ...]
+"""The result of a query with its relations and attributes."""
 CERTAIN = 0.9
 """Minimum certainty of a reading that needs no model."""
 AGREED = 0.97
@@ -105,27 +107,30 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
         return ours
     model = tools.required_model("reading a question twice")
     formulator = Formulator(model, tools.kb, tools.names, reader_of(tools).values)
-    theirs, executed = _carried_out(formulator, question, ours, tools)
+    other = _outcome(ours, tools)
+    theirs, executed = _carried_out(formulator, question, ours, other, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:
-        decided, why = _decide(ours, theirs, executed, tools)
+        decided, why = _decide(ours, other, theirs, executed)
         span.note(decided=why)
     return decided
 
 
 def _carried_out(
-    formulator: Formulator, question: str, ours: Parse, tools: OpenBase
+    formulator: Formulator, question: str, ours: Parse, other: Outcome | None, tools: OpenBase
 ) -> tuple[Formulated | None, Executed | None]:
     """Return a model's query and its result. If these are doubtful, show them to the model and ask once more."""
     theirs = formulator.formulate(question)
-    executed, doubt = _executed(theirs, ours, tools)
+    executed, doubt = _executed(theirs, ours, other, tools)
     if theirs is not None and doubt:
         again = formulator.formulate(question, f"Your query was: {theirs.query}\n{doubt}")
         if again is not None:
-            theirs, (executed, _) = again, _executed(again, ours, tools)
+            theirs, (executed, _) = again, _executed(again, ours, other, tools)
     return theirs, executed
 
 
-def _executed(formulated: Formulated | None, ours: Parse, tools: OpenBase) -> tuple[Executed | None, str]:
+def _executed(
+    formulated: Formulated | None, ours: Parse, other: Outcome | None, tools: OpenBase
+) -> tuple[Executed | None, str]:
     """Return the result of a query, and a remark for the model if it is doubtful."""
     if formulated is None or formulated.query is None:
         return None, ""
@@ -140,10 +145,9 @@ def _executed(formulated: Formulated | None, ours: Parse, tools: OpenBase) -> tu
     if executed.is_empty and not formulated.is_truth:
         return None, "It finds nothing. If the question can be put otherwise, write another query."
     doubts = list(executed.notes)
-    if (ours.certainty or 0.0) >= DIFFERS and not ours.unknown:
-        other = _outcome(ours, tools)
-        if other is not None and other != _result(formulated, executed):
-            doubts.append(f"another reading of the question is {ours.interpretation.query}")
+    is_likely = (ours.certainty or 0.0) >= DIFFERS and not ours.unknown
+    if is_likely and other is not None and other != _result(formulated, executed):
+        doubts.append(f"another reading of the question is {ours.interpretation.query}")
     if not doubts:
         return executed, ""
     return executed, (
@@ -159,7 +163,7 @@ def _told(executed: Executed) -> str:
 
 
 def _decide(
-    ours: Parse, theirs: Formulated | None, executed: Executed | None, tools: OpenBase
+    ours: Parse, other: Outcome | None, theirs: Formulated | None, executed: Executed | None
 ) -> tuple[Parse | ByModel, str]:
     sure = ours.certainty or 0.0
     if theirs is None:
@@ -173,22 +177,22 @@ def _decide(
         stands = ours if sure >= STANDS and not ours.unknown else replace(ours, unknown=executed.unknown)
         return stands, "the model's query names what the base does not have"
     if executed is None:
-        is_found = sure >= STANDS and _outcome(ours, tools) is not None
+        is_found = sure >= STANDS and other is not None
         return (ours if is_found else replace(ours, certainty=0.0)), "the model's query finds nothing"
     by_model = ByModel(theirs, executed, ALONE)
-    if not theirs.text and _outcome(ours, tools) == _result(theirs, executed):
+    if not theirs.text and other == _result(theirs, executed):
         return replace(ours, certainty=AGREED, is_loose=False, unknown=()), "both agree"
     return by_model, "the model's query stands"
 
 
-def _result(formulated: Formulated, executed: Executed) -> tuple[object, ...]:
+def _result(formulated: Formulated, executed: Executed) -> Outcome:
     """Return the result of a model's query with its relations and attributes, to compare with `_outcome`."""
     value = ByModel(formulated, executed, ALONE).value
     found = frozenset(ref.id for ref in executed.refs)
     return found if value is None else value, *relations_and_attributes(executed.query)
 
 
-def _outcome(parse: Parse, tools: OpenBase) -> tuple[object, ...] | None:
+def _outcome(parse: Parse, tools: OpenBase) -> Outcome | None:
     """Return the result of a reading with its relations and attributes, or None. Equal numbers may be a coincidence."""
     asked = parse.interpretation
     if not asked.is_restricted:
