@@ -17,6 +17,7 @@ from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import corrected
 from clew.answering.queries.corrections import Corrections
+from clew.core.disk import draft_of, refuse_existing
 from clew.core.errors import InputError, needing
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
@@ -261,19 +262,26 @@ class Base:
 
         return check(self.tools.place)
 
-    def export(self, file: str | Path) -> None:
-        """Write a DuckDB file with the tables `nodes` and `edges`, on which `answer.query["sql"]` runs."""
+    def export(self, file: str | Path, *, force: bool = False) -> None:
+        """Write a DuckDB file with the tables `nodes` and `edges`, on which `answer.query["sql"]` runs.
+
+        An existing file is replaced only with `force`.
+        """
         from clew.answering.queries.sql import tables
 
         with needing("duckdb"):
             import duckdb
-        rows_of = tables(self.tools.stored)
+        refuse_existing(Path(file), force=force)
+        rows_of, draft = tables(self.tools.stored), draft_of(Path(file))
         try:
-            with duckdb.connect(str(file)) as database:
+            for old in (draft, draft.with_name(f"{draft.name}.wal")):  # of an export that was killed
+                old.unlink(missing_ok=True)
+            with duckdb.connect(str(draft)) as database:
                 for name, rows in rows_of.items():
                     database.register("rows", rows)
-                    database.execute(f"CREATE OR REPLACE TABLE {name} AS FROM rows")
-        except duckdb.Error as error:
+                    database.execute(f"CREATE TABLE {name} AS FROM rows")
+            draft.replace(file)  # a kill before this leaves an older file as it was
+        except (OSError, duckdb.Error) as error:
             raise InputError(f"DuckDB cannot write {file}: {error}") from error
 
     def __repr__(self) -> str:

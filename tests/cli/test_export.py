@@ -57,6 +57,22 @@ def test_an_exported_base_answers_by_sql_as_clew_does(run, shop):
             assert sorted(map(str, rows)) == sorted(str(tuple(map(plain, row))) for row in given), asked
 
 
+def test_an_older_file_stays_until_the_new_one_is_complete(run, shop):
+    run("build", shop / "files", "-o", shop / "more.kb")
+    (shop / "old.duckdb").write_bytes(b"precious")
+    draft = shop / ".old.duckdb"
+    draft.mkdir()  # so that nothing can be written
+    assert run("export", shop / "more.kb", shop / "old.duckdb", "--force")[0] == 2
+    assert (shop / "old.duckdb").read_bytes() == b"precious"
+    draft.rmdir()
+    for left in (draft, shop / ".old.duckdb.wal"):  # of an export that was killed
+        left.write_bytes(b"half")
+    assert run("export", shop / "more.kb", shop / "old.duckdb", "--force")[0] == 0
+    assert sorted(file.name for file in shop.glob("*old.duckdb*")) == ["old.duckdb"]
+    with duckdb.connect(shop / "old.duckdb") as database:
+        assert database.execute("SELECT count(*) FROM nodes").fetchone() == (10,)
+
+
 def plain(value):
     """A cell of DuckDB as JSON has it."""
     return value.isoformat() if hasattr(value, "isoformat") else value

@@ -95,12 +95,9 @@ def export(
 ) -> None:
     """Write a base as a DuckDB file. `clew ask --json` gives the SQL of an answer as `query.sql`."""
     from clew.api import open as open_kb
-    from clew.core.disk import refuse_existing
 
     opened = open_kb(base, groups=group_names(groups))
-    refuse_existing(file, force=force)
-    file.unlink(missing_ok=True)
-    opened.export(file)
+    opened.export(file, force=force)
     tell(as_json, {"file": str(file)}, f"written: {file}")
 
 
