@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.answering.methods import auto
 from clew.answering.methods.paths.qa_gnn import QaGnn
 from clew.answering.reading.graph_network import (
     SHIPPED_GRAPH,
@@ -24,7 +23,6 @@ from clew.answering.reading.graph_network import (
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.errors import ModelError
 from clew.core.types import NodeSet
-from clew.lab.training.feedback import confirm, learn
 from clew.store.open_base import OpenBase
 
 PEOPLE = ("Ada", "Ben", "Cleo", "Dan")
@@ -148,21 +146,6 @@ def test_what_no_message_says_is_not_put_forward(base: Path) -> None:
     unsure = opened.ask("Which films did Ada direct?", method=QaGnn(sure=1.0))
     assert not unsure.found
     assert 0 < unsure.certainty < 1
-
-
-def test_auto_picks_it_over_bare_facts_unless_answers_were_confirmed(
-    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(auto, "SURE", 1.1)
-    own = tmp_path / "films.kb"
-    shutil.copytree(base, own)
-    tools = OpenBase.open(own)
-    assert auto.choose("Who directed Tin Moon?", tools)[0] == "qa_gnn"
-    assert auto.choose("How many films did Ada direct?", tools)[0] == "focus_plus"
-    assert auto.choose("Wer hat bei Tin Moon Regie geführt?", tools)[0] == "focus_plus"  # it knows English alone
-    confirm(tools, "Who directed [Tin Moon]?", ["Ben"])
-    learn(tools)
-    assert auto.choose("Who directed Tin Moon?", OpenBase.open(own))[0] == "aligned_paths"
 
 
 def test_without_a_topic_nothing_is_put_forward(base: Path) -> None:

@@ -7,8 +7,7 @@ only texts, or too many relations or types   hybrid
 an endpoint too large to read its names      aligned_paths
 a graph or a table                           focus_plus
 
-Over bare facts, the graph network (qa_gnn) answers English questions that the reader is not sure of. If the base has
-learned from confirmed answers, or its facts are not local, aligned_paths answers them. A note of the answer names the
+Over bare facts, aligned_paths answers English questions that the reader is not sure of. A note of the answer names the
 method.
 """
 
@@ -19,17 +18,16 @@ from dataclasses import dataclass, replace
 from clew.answering.methods.catalog import create
 from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.protocol import Method
-from clew.answering.methods.role_choice import reader_parser, taught_of
+from clew.answering.methods.role_choice import reader_parser
 from clew.answering.reading.touched import MOST_READ, is_huge
 from clew.core.types import Answer
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import TUNED
-from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.tokens import ENGLISH, language_of
 from clew.store.open_base import OpenBase
 
 SURE = 0.9
-"""Minimum certainty of a reading over bare facts. Below it, the graph network or the path ranking answers."""
+"""Minimum certainty of a reading over bare facts. Below it, the path ranking answers."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,5 @@ def choose(question: str, tools: OpenBase) -> tuple[str, str]:
     if not known.has_texts and not schema.attribute_types and language_of(question) == ENGLISH:
         parse = (tools.parser or reader_parser(tools)).parse(question, schema)
         if parse.interpretation.is_plain and not parse.unknown and (parse.certainty or 0.0) < SURE:
-            is_near = isinstance(tools.kb, StoredKnowledgeBase) and not taught_of(tools)
-            name = "qa_gnn" if is_near else "aligned_paths"
-            return name, "the base is bare facts, and the reading of the question is uncertain"
+            return "aligned_paths", "the base is bare facts, and the reading of the question is uncertain"
     return "focus_plus", "the base is a graph" if schema.relations else "the base is a table"
