@@ -75,6 +75,17 @@ def test_an_object_of_objects_is_a_table_named_by_its_keys(tmp_path):
     assert piece.table["name"].to_pylist() == ["MIT License", "BSD Zero"]
 
 
+def test_many_objects_are_rows_even_if_they_hold_tables_or_differ(tmp_path):
+    def held(number):
+        effects = [{"effect": "slow", "strength": number}, {"effect": "stun", "strength": 2 * number}]
+        return {"effects": effects} if number % 3 else {f"field_{number % 5}": number, "cost": 100 * number}
+
+    items = {f"item {number}": held(number) for number in range(1, 31)}
+    tables = nested_tables(items, "items")
+    assert [row["name"] for row in tables["items"]] == list(items)
+    assert len(tables["effects"]) == 40
+
+
 def test_parts_of_an_object_are_tables_and_their_keys_may_repeat(tmp_path):
     shop = {
         "updated": "2024-01-02",

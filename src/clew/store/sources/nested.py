@@ -19,6 +19,8 @@ MIN_MAP_KEYS = 3
 """Minimum number of keys of a nested object that may be values, not field names."""
 MIN_ALIKE = 0.3
 """Minimum number of fields per shared field in a map of similar objects."""
+MIN_ROWS = 10
+"""More objects than this, and than they have fields, are rows, however different they are."""
 MIN_SAME = 0.9
 """Minimum share of map keys with the same meaning in all records, to count as keys of things."""
 MAX_FIELDS = 30
@@ -62,15 +64,17 @@ def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> 
     if all(isinstance(value, dict) for value in values):
         counts = Counter(field for value in values for field in value)
         shared = {field for field, count in counts.items() if count > 1}
-        is_alike = 2 * sum(counts[field] for field in shared) > counts.total()
-        is_alike = is_alike and mean(map(len, values)) >= MIN_ALIKE * len(shared)
-        return is_alike and not any(map(_is_part, values[0].values()))
+        if 2 * sum(counts[field] for field in shared) <= counts.total():
+            return False
+        tables = sum(map(_is_part, values[0].values()))
+        is_alike = mean(map(len, values)) >= MIN_ALIKE * len(shared) and 2 * tables <= len(values[0])
+        return is_alike or len(values) > max(MIN_ROWS, len(shared))
     is_plain = not any(isinstance(value, dict) for value in values)
     return is_plain and len(objects) > 1 and mean(map(len, objects)) <= len(keys) / 2
 
 
 def _is_part(value: Any) -> bool:
-    """Return whether a value is a table, so that the object around it contains several tables."""
+    """Return whether a value is a table. An object with mostly such values is a group of tables, not a thing."""
     return isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value)
 
 
