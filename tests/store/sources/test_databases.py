@@ -56,6 +56,25 @@ def edges_of(tables):
     return {(row["head"], row["relation"], row["tail"]) for row in rows(tables.edges)}
 
 
+def test_a_table_with_the_key_of_another_describes_its_rows(tmp_path):
+    script = """
+    CREATE TABLE genes (_id INTEGER PRIMARY KEY, gid TEXT);
+    CREATE TABLE info (_id INTEGER REFERENCES genes(_id), symbol TEXT, long_name TEXT);
+    CREATE TABLE terms (_id INTEGER REFERENCES genes(_id), term TEXT);
+    INSERT INTO genes VALUES (1, '751'), (2, '100'), (3, '9');
+    INSERT INTO info VALUES (3, 'COX1', 'cytochrome c oxidase 1'), (1, 'SNCA', 'synuclein alpha');
+    INSERT INTO terms VALUES (1, 'membrane'), (1, 'nucleus');
+    """
+    tables = read_sources([database(tmp_path / "genes.db", script)])
+    nodes = nodes_of(tables)
+    assert {row["type"] for row in nodes.values()} == {"gene", "term"}
+    found = {row["gid"]: (row["name"], row["symbol"]) for row in nodes.values() if row["type"] == "gene"}
+    assert found["751"] == ("synuclein alpha", "SNCA")
+    assert found["9"] == ("cytochrome c oxidase 1", "COX1")
+    assert found["100"][1] is None
+    assert any("info" in note and "keys" in note for note in tables.notes)
+
+
 def test_rows_become_nodes_called_by_what_names_them(library):
     tables = read_sources([library])
     nodes = nodes_of(tables)

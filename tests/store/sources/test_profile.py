@@ -79,3 +79,26 @@ def test_a_panel_is_named_by_the_columns_that_tell_rows_apart():
     )
     assert found["life"].named_by == ("country", "year")
     assert found["life"].to_text() == "life: 4 rows, named by country and year"
+
+
+def test_numbered_columns_and_an_index_beside_the_id_are_references():
+    found = tables(
+        buses={"uid": [0, 1, 2, 3], "idx": [1, 2, 3, 4], "name": ["Medway", "Millbury", "Walpole", "Sherman"]},
+        lines={"name": ["L1", "L2", "L3"], "bus1": [1, 2, 3], "bus2": [2, 3, 4], "idx": [7, 8, 9]},
+        loads={"bus": [1, 3], "power": [0.5, 0.25]},
+    )
+    assert references(found["lines"]) == {"bus1": ("buses", "idx"), "bus2": ("buses", "idx")}
+    assert references(found["loads"]) == {"bus": ("buses", "idx")}
+
+
+def test_spoken_names_come_before_identifiers_and_others_are_further_names():
+    found = tables(
+        heroes={
+            "name": ["npc_naga_siren", "npc_axe_one"],
+            "localized_name": ["Naga Siren", "Axe"],
+            "speed": [330, 310],
+        },
+        routes={"route_short_name": ["A", "B"], "route_long_name": ["Ada Lovelace Line", "Babbage Line"]},
+    )
+    assert (found["heroes"].named_by, found["heroes"].other_names) == (("localized_name",), ["name"])
+    assert found["routes"].other_names == ["route_long_name"]

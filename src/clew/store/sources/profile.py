@@ -57,6 +57,7 @@ _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
+_IDENTIFIER = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)+$")
 _NOT_A_NAME = re.compile(
     r"^\w+://|^www\.|^\S+@\S+\.\w+$"  # addresses
     r"|^\S*[/\\]\S+\.\w{1,5}$|^\S+\.[a-z]\w{1,4}$"  # files
@@ -127,6 +128,11 @@ class ColumnProfile:
             return False
         return all(any(map(str.isalpha, text)) for text in self.sample) and not self._mostly(_NOT_A_NAME)
 
+    @cached_property
+    def is_identifier(self) -> bool:
+        """Whether the texts are words joined by `_`, as programs write names."""
+        return self._mostly(_IDENTIFIER)
+
     def tells(self, least: float) -> bool:
         """Return whether most rows have a text, and at least the share `least` of these texts is distinct."""
         is_filled = self.kind == "text" and self.filled > MIN_FILLED * self.rows
@@ -174,6 +180,11 @@ class TableProfile:
             and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # probably a reference itself
         ]
         return fitting[:MAX_TARGETS]
+
+    @property
+    def other_names(self) -> list[str]:
+        """Columns of further names of the rows: `long_name` next to `short_name`."""
+        return [name for name in _called(self.columns) if name not in {*self.references, *self.named_by}]
 
     @property
     def references(self) -> frozenset[str]:
@@ -271,6 +282,8 @@ def profile_tables(
         columns = {one: profile_column(one, column) for one, column in content.items() if one != hidden}
         said = (declared or {}).get(table) or SqlTable(table, tuple(content), _own_key(table, columns, contents))
         profiles[table] = TableProfile(said, columns, len(next(iter(content.values()), ())))
+    if declared is None:
+        profiles = {table: _with_numbers(profile, profiles) for table, profile in profiles.items()}
     least = MIN_SPOKEN if declared is None else 1.0
     profiles = {table: _with_references(profile, profiles, contents, least) for table, profile in profiles.items()}
     if declared is None:
@@ -295,6 +308,29 @@ def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[s
     own = [name for name in unique if plain(name) in called]
     own += [name for name in list(columns)[:1] if name in unique and plain(name).endswith(KEY_ENDINGS)]
     return tuple(name for name in own if not f"_{plain(name)}".endswith(tuple(f"_{one}" for one in of_others)))[:1]
+
+
+def _with_numbers(profile: TableProfile, profiles: Mapping[str, TableProfile]) -> TableProfile:
+    """Replace a numeric key by other numbers of the rows, if columns named after the table contain only these."""
+    numbers = {name: one for name, one in profile.columns.items() if one.kind == "integer" and one.is_unique}
+    if profile.table.key[:1] not in {(name,) for name in numbers}:
+        return profile
+    referring = [
+        column.values
+        for other in profiles.values()
+        for column in other.columns.values()
+        if column.kind == "integer"
+        and _speaks_of(_unnumbered(column.name), profile.table.name, "", is_own=other is profile)
+    ]
+    fitting = [name for name, one in numbers.items() if all(_share(values, one.values) == 1 for values in referring)]
+    if not referring or not fitting or profile.table.key[0] in fitting:
+        return profile
+    return replace(profile, table=replace(profile.table, key=tuple(fitting[:1])))
+
+
+def _unnumbered(header: str) -> str:
+    """Return a header without a number at its end: `bus` for `bus1`."""
+    return plain(header).rstrip("_0123456789")
 
 
 def _with_references(
@@ -333,7 +369,7 @@ def _reference(
     """
     if (column.name,) == profile.table.key or column.kind not in ("text", "integer", "list") or not column.distinct:
         return None
-    header, candidates = plain(column.name), []
+    header, candidates = _unnumbered(column.name), []
     is_same = column.is_unique and not header.endswith(KEY_ENDINGS)
     for other in profiles.values():
         is_own = other.table.name == profile.table.name
@@ -433,6 +469,15 @@ def _with_names(
     return replace(profile, named_by=_panel(profile, content), is_panel=True)
 
 
+def _called(columns: Mapping[str, ColumnProfile]) -> list[str]:
+    """Return the columns of short texts, few of them repeated, whose headers end in `name`."""
+    return [
+        name
+        for name, one in columns.items()
+        if plain(name).endswith("name") and one.longest <= MAX_NAME_CHARS and one.tells(MIN_DISTINCT_TITLE)
+    ]
+
+
 def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) -> tuple[str, ...]:
     """Return the column of names: by header, first and last name, or the first column of short distinct texts."""
     by_plain = {plain(name): name for name in reversed(list(columns))}
@@ -442,7 +487,8 @@ def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) 
         return tuple(name for name in fitting if columns[name].tells(least))[:1]
 
     if found := first(NAMES["full"], 0):
-        return found
+        spoken = [name for name in _called(columns) if not columns[name].is_identifier]
+        return tuple(spoken[:1]) if spoken and columns[found[0]].is_identifier else found
     if parts := next((pair for pair in NAME_PARTS if set(pair) <= by_plain.keys()), ()):
         return tuple(by_plain[part] for part in parts)
     ending = [header for header in reversed(by_plain) if header.endswith(("_name", "_title", "_label"))]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import Piece, Tables
-from clew.store.sources.columns import KEY_ENDINGS, NAMES, plain
+from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
 from clew.store.sources.jsonl import column_of
@@ -33,9 +33,16 @@ from clew.store.sources.pieces import (
     measured,
     typed_by_content,
 )
-from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists
+from clew.store.sources.profile import (
+    TableProfile,
+    ends_in_total,
+    nouns_of,
+    profile_tables,
+    split_lists,
+    tell_apart,
+)
 
-KEY, TYPE, _NAME = "\0key", "\0type", "\0name"
+KEY, TYPE, _NAME, _ALIASES = "\0key", "\0type", "\0name", "\0aliases"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 """Column names that no database has."""
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
@@ -99,6 +106,8 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
         raise SourceError("the database contains no rows", file=shown)
     sources = {name: Piece(pa.table({}), f"{shown}, table {name}") for name in contents}
     found = _loaded(contents, sources, options, declared)
+    if moved := [name for name, loaded in found.items() if not len(loaded.keys) and name not in empty]:
+        notes.append(f"Columns of the tables whose keys they have: the tables {', '.join(moved)}.")
     columns = list(dict.fromkeys(column for table in declared.values() for column in table.columns))
     return _graph(found, options, notes), columns
 
@@ -142,6 +151,9 @@ def _loaded(
     declared: Mapping[str, SqlTable] | None = None,
 ) -> dict[str, _Loaded]:
     said = options.columns
+    if declared is not None:
+        contents = _with_details(contents, declared, said.get("groups"))
+        declared = {name: replace(table, columns=tuple(contents[name])) for name, table in declared.items()}
     profiles = profile_tables(contents, declared, said.get("name"), said.get("groups"))
     found: dict[str, _Loaded] = {}
     for name, profile in sorted(profiles.items(), key=lambda item: item[1].is_between or item[1].is_panel):
@@ -157,6 +169,30 @@ def _loaded(
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
         found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
     return {name: found[name] for name in contents}
+
+
+def _with_details(
+    contents: Mapping[str, Mapping[str, pa.ChunkedArray]], declared: Mapping[str, SqlTable], groups: str | None
+) -> dict[str, dict[str, pa.ChunkedArray]]:
+    """Move the columns of a table that has the key of another table as its own key into that table.
+
+    Its rows describe the same things. A table that others refer to, or with a column of groups or of the same name,
+    stays as it is.
+    """
+    found = {name: dict(columns) for name, columns in contents.items()}
+    referred = {key.table for table in declared.values() for key in table.foreign}
+    for name, table in declared.items():
+        for key in table.foreign if name not in referred and len(table.foreign) == 1 else ():
+            own, rows = found[name], found.get(key.table, {})
+            same = key.columns[0]
+            if len(key.columns) > 1 or declared.get(key.table, table).key != key.columns or same not in rows:
+                continue
+            if rows.keys() & own.keys() != {same} or groups in own or not tell_apart([own[same]]):
+                continue
+            places = pc.index_in(_joined([rows[same]]), value_set=_joined([own[same]]))
+            rows |= {column: cells.take(places) for column, cells in own.items() if column != same}
+            found[name] = {column: cells.slice(0, 0) for column, cells in own.items()}
+    return found
 
 
 def unique_keys(names: Sequence[str]) -> list[str]:
@@ -321,6 +357,10 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     roles = {"key": KEY, "name": _NAME}
     if options.columns.get("type") not in loaded.columns:
         columns[TYPE], roles["type"] = pa.repeat(pa.scalar(options.node_type or profile.type), count), TYPE
+    if profile.other_names and "aliases" not in node_roles(list(loaded.columns), options.columns):
+        others = zip(*(_joined([loaded.columns[name]]).to_pylist() for name in profile.other_names), strict=True)
+        columns[_ALIASES] = pa.array([[name for name in row if name] for row in others], pa.list_(_TEXT))
+        roles["aliases"] = _ALIASES
     columns |= {name: cells for name, cells in loaded.columns.items() if name not in dropped - {groups}}
     columns |= lost
     raw = RawTable(pa.table(columns), loaded.source.file, loaded.source.first_line, loaded.source.lines)
