@@ -63,7 +63,6 @@ def open_torch() -> Any:
         torch, *_ = map(import_module, ("torch", "transformers", "onnx"))
     except ImportError as missing:
         raise MissingExtraError(missing.name or "torch", "train") from None
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it takes half a second for every new shape, and every step has some
     return torch
 
 
