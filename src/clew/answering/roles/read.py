@@ -42,7 +42,8 @@ def shipped_weights() -> Mapping[str, float]:
 ANSWER, UNSEEN = "network", -20.0
 """Name of the network's clue, and its log-odds for text beyond the network's input limit.
 
-The weight is 0.1. On MuSiQue and HotpotQA dev, the number of right answers is the same up to 0.4.
+The weight is 0.1, set for an earlier network. With this one, exact answers are 34 of 150 questions of HotpotQA dev (33
+before) and 9 of 100 of MuSiQue (6). The network's own best span has 16 and 5, so it does not replace the other clues.
 """
 
 
