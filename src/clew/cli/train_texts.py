@@ -18,6 +18,9 @@ Documents = Annotated[
 Teacher = Annotated[
     Path | None, typer.Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")
 ]
+CrossEncoder = Annotated[
+    Path | None, typer.Option("--start", help="Folder of a cross-encoder (transformers) to start from.")
+]
 Start = Annotated[
     str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
 ]
@@ -28,7 +31,7 @@ Licence = Annotated[str, typer.Option("--licence", help="Licence of the data, fo
 def passages(
     sources: Documents,
     output: Weights,
-    teacher: Teacher = None,
+    start: CrossEncoder = None,
     left_out: LeftOut = None,
     epochs: Epochs = 4,
     seed: Seed = 0,
@@ -39,9 +42,7 @@ def passages(
     from clew.lab.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
-    figures = train_passages(
-        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
-    )
+    figures = train_passages(sources, output, start=start, left_out=left_out, epochs=epochs, seed=seed, say=err.line)
     show_figures("The passage network", figures, as_json=as_json)
 
 

@@ -79,13 +79,20 @@ def start_card() -> dict[str, str]:
     return {"name": "all-MiniLM-L6-v2", "package": f"{PACKAGE} {version(PACKAGE)}", "licence": "Apache-2.0"}
 
 
-def start_encoder(torch: Any, size: EncoderSize | None = None) -> Any:
-    """Load the published encoder, or create a randomly initialised one of another size."""
+def start_encoder(torch: Any, size: EncoderSize | None = None, folder: Path | None = None) -> Any:
+    """Load the published encoder or that in a folder, or create a randomly initialised one of another size."""
     from transformers import AutoModel, BertConfig, BertModel
 
     words = torch.from_numpy(word_vectors())
     if size is None:
-        encoder = AutoModel.from_pretrained(published_encoder(), attn_implementation="eager", add_pooling_layer=False)
+        folder = folder or published_encoder()
+        encoder = AutoModel.from_pretrained(folder, attn_implementation="eager", add_pooling_layer=False)
+        found = encoder.config.vocab_size, encoder.config.hidden_size
+        if found != words.shape:
+            raise InputError(
+                f"the encoder in {folder} has {found[0]} words and {found[1]} dimensions: "
+                f"use one with the {len(words)} words of uncased BERT and {DIMENSION} dimensions"
+            )
     else:
         shape = {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
         config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, **shape)
@@ -181,55 +188,30 @@ def choice_heads(network: Any) -> dict[str, Floats]:
     return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
 
 
-WORD_HEADS = 3
-"""Scores per word: supports the answer, starts a short answer, ends a short answer."""
+WORD_HEADS, USED_HEADS = 5, 3
+"""Scores per word: supports the answer, starts and ends a short answer, starts and ends the supporting words. The last
+two are trained to help the others, and are not exported."""
 
 
 def passage_network(torch: Any, encoder: Any) -> Any:
-    """Build a network with the relevance of a passage and three scores per word."""
+    """Build a network with the class of a passage (no answer, related, answer) and scores per word."""
 
     class Passages(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
             super().__init__()
             self.encoder = encoder
-            self.relevance, self.words = torch.nn.Linear(DIMENSION, 1), torch.nn.Linear(DIMENSION, WORD_HEADS)
+            self.classes, self.words = torch.nn.Linear(DIMENSION, 3), torch.nn.Linear(DIMENSION, WORD_HEADS)
 
         def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
             fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
             states = self.encoder(**fed).last_hidden_state
-            return self.relevance(states[:, 0]).squeeze(-1).float(), self.words(states).float()
+            return self.classes(states[:, 0]).float(), self.words(states).float()
 
     return Passages()
 
 
-def teacher_network(torch: Any, folder: Path) -> Any:
-    """Load a cross-encoder with one score and the same tokens, and add word heads to fine-tune."""
-    from transformers import AutoModelForSequenceClassification
-
-    model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
-    words = len(word_vectors())
-    if model.config.num_labels != 1 or model.config.vocab_size != words:
-        raise InputError(
-            f"the teacher in {folder} has {model.config.num_labels} outputs and {model.config.vocab_size} words: "
-            f"use a cross-encoder with one output and the {words} words of uncased BERT"
-        )
-
-    class Teacher(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
-        def __init__(self) -> None:
-            super().__init__()
-            self.model, self.words = model, torch.nn.Linear(model.config.hidden_size, WORD_HEADS)
-            model.get_input_embeddings().weight.requires_grad_(False)
-
-        def forward(self, ids: Any, types: Any) -> tuple[Any, Any]:
-            fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
-            output = self.model(**fed, output_hidden_states=True)
-            return output.logits[:, 0].float(), self.words(output.hidden_states[-1]).float()
-
-    return Teacher()
-
-
 def passage_heads(network: Any) -> dict[str, Floats]:
     """Return the encoder's heads under the names that Clew reads."""
-    parts = {"relevance": network.relevance.weight[0], "relevance_bias": network.relevance.bias}
-    parts |= {"words": network.words.weight.T, "words_bias": network.words.bias}
+    parts = {"classes": network.classes.weight.T, "classes_bias": network.classes.bias}
+    parts |= {"words": network.words.weight[:USED_HEADS].T, "words_bias": network.words.bias[:USED_HEADS]}
     return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}

@@ -22,14 +22,15 @@ import numpy as np
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
-from clew.lab.training.networks import EncoderSize, start_encoder, teacher_network
+from clew.lab.training.networks import EncoderSize, passage_network, start_encoder
 from clew.lab.training.passages.examples import Source
 from clew.lab.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
 from clew.models.model_card import add_figures
-from clew.models.passages import SEMICOLON
 
+SEMICOLON = 1025
+"""Id of ";" in the vocabulary of BERT, which is between a question and the known text."""
 LONGEST = 256
 """Maximum tokens of a passage, as in the bundled embedder."""
 PASSAGE_TYPE: Ids = [1006, 6019, 1007]
@@ -77,10 +78,10 @@ def passage_tokens(passage: Tokens) -> Ids:
 
 def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
     """Fine-tune a cross-encoder on the examples and return its scores of their candidates."""
-    tutor = teacher_network(fitting.torch, teacher).to(fitting.device)
+    encoder = start_encoder(fitting.torch, folder=teacher)
+    tutor = passage_network(fitting.torch, encoder).to(fitting.device)
     fitting.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
-    plain = [one for one in fitting.lessons.lessons if not one.known]
-    keys = [(id(one), place) for one in plain for place in (*one.right, *one.wrong)]
+    keys = [(id(one), place) for one in fitting.lessons.plain for place in (*one.right, *one.wrong)]
     judged = dict(zip(keys, fitting.judge(tutor, fitting.lessons.candidates).tolist(), strict=True))
     answered = [lesson for lesson in fitting.lessons.lessons if lesson.right]
     return {
@@ -123,7 +124,7 @@ def fit_next_passage(
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
-    fitting = Fitting.open(Settings(seed=settings.seed), lessons, out / "steps", say)
+    fitting = Fitting.open(Settings(seed=settings.seed), lessons, say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
@@ -148,7 +149,8 @@ def train_next_passage(
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     settings = EmbedderSettings(epochs=epochs, seed=seed)
-    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
+    kept, left, card = split_sources(sources, out, left_out, seed, say)
+    card["teacher"] = None if teacher is None else str(teacher)
     figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
     if left:
         figures |= measure_next(left, PassageEmbedder(out))

@@ -1,7 +1,7 @@
 """Network that reads a question with a passage, and scores its relevance and the words that answer the question.
 
-The encoder has six layers, is fine-tuned from the bundled embedder, and shares its word vectors. Given the text known
-so far, it looks for the missing part. See ORIGIN.md in the folder of the weights.
+The encoder has twelve layers and shares its word vectors with the bundled embedder. See ORIGIN.md in the folder of the
+weights.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from clew.models.onnx_runtime import open_session
 
 Floats = NDArray[np.float32]
 SHIPPED = Path(__file__).parent / "weights"
-SEMICOLON, COLON = 1025, 1024
-"""Ids of ";" and ":" in the vocabulary of BERT."""
-LONGEST_QUESTION, LONGEST_KNOWN, LONGEST_TITLE = 72, 48, 48
-"""Maximum tokens of the question, the known quotation and the title. Training uses the same limits."""
+COLON = 1024
+"""Id of ":" in the vocabulary of BERT."""
+LONGEST_QUESTION, LONGEST_TITLE = 72, 48
+"""Maximum tokens of the question and the title. Training uses the same limits."""
 LONGEST = 384
 """Maximum tokens of question, title and text together. Longer texts are cut."""
 
@@ -44,7 +44,7 @@ class Seen:
     telling: Floats
     """Per token, log-odds that it belongs to an answering sentence."""
     starts: Floats
-    """Per token, a score for the start of a short answer. `ends` contains the scores for its end."""
+    """Per token, log-odds that a short answer starts there instead of nowhere. `ends` is the same for its end."""
     ends: Floats
 
 
@@ -60,23 +60,11 @@ class PassageNetwork:
         """Identifier of these weights."""
         return str(self._card["digest"])[:12]
 
-    def read(
-        self, question: str, passages: Sequence[tuple[str, str]], known: Sequence[str] | None = None
-    ) -> list[Seen]:
-        """Score each (title, text) separately, so that passages do not influence each other.
-
-        `known` contains the text known so far for each passage, which may be empty.
-        """
-        firsts = {told: self._first(question, told) for told in {"", *(known or ())}}
-        told = known or [""] * len(passages)
+    def read(self, question: str, passages: Sequence[tuple[str, str]]) -> list[Seen]:
+        """Score each (title, text) separately, so that passages do not influence each other."""
+        first = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION)[0], LAST_TOKEN]
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda one, before: self._read(firsts[before], *one), passages, told))
-
-    def _first(self, question: str, known: str) -> list[int]:
-        ids = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION)[0]]
-        if known:
-            ids += [SEMICOLON, *self._tokens(known, LONGEST_KNOWN)[0]]
-        return [*ids, LAST_TOKEN]
+            return list(pool.map(lambda passage: self._read(first, *passage), passages))
 
     def _read(self, first: list[int], title: str, text: str) -> Seen:
         titled = [*first, *self._tokens(title, LONGEST_TITLE)[0], COLON]
@@ -86,10 +74,12 @@ class PassageNetwork:
         fed = {"vectors": self._words.vectors(ids)[None], "types": types[None]}
         states: Floats = self._encoder.run(None, fed)[0][0]
         heads = self._heads
-        words = round_network(states[len(titled) : len(titled) + len(own)] @ heads["words"] + heads["words_bias"])
-        relevance = float(round_network(states[0] @ heads["relevance"] + heads["relevance_bias"][0]))
+        no, related, answers = states[0] @ heads["classes"] + heads["classes_bias"]
+        words = states @ heads["words"] + heads["words_bias"]
+        words[:, 1:] -= words[0, 1:]  # the first token stands for "nowhere"
+        telling, starts, ends = round_network(words[len(titled) : -1]).T
         places = np.array(spans, dtype=np.int32).reshape(-1, 2)
-        return Seen(relevance, places, words[:, 0], words[:, 1], words[:, 2])
+        return Seen(float(round_network(answers - np.logaddexp(no, related))), places, telling, starts, ends)
 
     def _tokens(self, text: str, most: int) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the first tokens of a text and their character spans."""

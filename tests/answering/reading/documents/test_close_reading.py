@@ -88,21 +88,14 @@ def test_the_rule_of_a_table_is_no_line_of_it():
     assert [text[slice(*span)] for span in table_lines(text)] == ["| a | b |", "| 1 | 2 |"]
 
 
-@given(st.lists(ODDS, max_size=30), ODDS, ODDS, st.floats(0, 5), st.floats(0.01, 5))
-def test_certainty_is_a_share_that_grows_with_relevance(telling, first, second, gap, more):
-    low = certainty_of([seen_of(first, telling), seen_of(second)])
-    high = certainty_of([seen_of(first + more, telling), seen_of(second)])
+@given(ODDS, ODDS, st.floats(0, 5), st.floats(0.01, 5))
+def test_certainty_is_a_share_that_grows_with_relevance(first, second, gap, more):
+    low = certainty_of([seen_of(first), seen_of(second)])
+    high = certainty_of([seen_of(first + more), seen_of(second)])
     assert 0 < low < 1
     assert low < high
-    assert certainty_of([seen_of(first, telling), seen_of(second + gap)]) <= low
-    alone = [certainty_of([seen_of(first, telling)]), certainty_of([seen_of(first + more, telling)])]
-    assert alone[0] < alone[1]
-
-
-@given(st.lists(ODDS, min_size=1, max_size=30), st.floats(0.01, 5))
-def test_certainty_grows_with_telling_words(telling, more):
-    less, other = seen_of(1.0, telling), seen_of(0.0)
-    assert certainty_of([seen_of(1.0, [odds + more for odds in telling]), other]) >= certainty_of([less, other])
+    assert certainty_of([seen_of(first), seen_of(second + gap)]) <= low
+    assert certainty_of([seen_of(first)]) < certainty_of([seen_of(first + more)])
 
 
 @dataclass
@@ -112,8 +105,8 @@ class MadeUpNetwork:
     relevance: dict[str, float]
     asked: list = field(default_factory=list)
 
-    def read(self, question, passages, known=""):
-        self.asked.append((question, list(passages), known))
+    def read(self, question, passages):
+        self.asked.append((question, list(passages)))
         return [seen_of(self.relevance.get(title, 0.0), [0.0]) for title, _ in passages]
 
 

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from clew.core.proper_names import sentence_spans
 from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.graph.edges import EdgeOptions
-from clew.documents.rows import HEADINGS, DocumentOptions
+from clew.documents.rows import DocumentOptions
 from clew.lab.datasets.files import find_file, read_records
 from clew.store.open_base import OpenBase
 from clew.store.sources.files import read_utf8
@@ -30,8 +30,11 @@ from clew.store.sources.files import read_utf8
 Span = tuple[int, int]
 CANDIDATES = 40
 """Number of passages to retrieve per question."""
-MADE_UP = 550
-"""Number of generated questions per folder."""
+CLOZES = 150
+"""Number of attempts per folder to generate a question from a sentence."""
+NUMBERS, THINGS = ("how many", "how much", "when", "what"), ("who", "what", "which", "where", "how")
+"""Question words of generated questions, for numbers and for other answers."""
+_ANSWER = re.compile(r"(?<=\s)(?:[A-Z]\w+(?: [A-Z]\w+)*|\d[\d.,]*\d|\d|[a-z]{4,}(?: [a-z]{3,}){0,2})\b")
 LAST_ACCENTED = "\u024f"
 """Last accented Latin letter. Accented letters are often damaged in texts, so comparisons ignore them."""
 
@@ -122,8 +125,8 @@ class Source:
     name: str
     passages: tuple[tuple[str, str], ...]
     questions: tuple[Question, ...]
-    made_up: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
-    """Unlabelled questions with candidates, for a teacher to score."""
+    clozes: tuple[Question, ...] = ()
+    """Generated questions: the words of a sentence without a name, a number or a phrase, which is the answer."""
 
 
 def read_source(source: Path, work: Path, seed: int = 0) -> Source:
@@ -156,12 +159,8 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
         quotes = tuple(one.quote for one in record.gold)
         candidates = tuple(places[node] for node, _ in found)
         questions.append(Question(record.kind, record.question, candidates, gold, quotes))
-    made_up = []
-    for text in _made_up(nodes, rng):
-        ranked = [places[node] for node, _ in tools.lexical.search(text, 14, among=search.passages).top(14)]
-        made_up.append((text, tuple(ranked[:5] + rng.sample(ranked[5:], min(3, len(ranked[5:]))))))
     passages = tuple((node.name, node.text) for node in nodes)
-    return Source(folder.name, passages, tuple(questions), tuple(made_up))
+    return Source(folder.name, passages, tuple(questions), tuple(_clozes([node.text for node in nodes], rng)))
 
 
 def _near(node: Node, page: int | None) -> bool:
@@ -201,18 +200,21 @@ def _short(short: str, text: str, span: Span) -> Span | None:
     return found.span() if found else None
 
 
-def _made_up(nodes: Sequence[Node], rng: random.Random) -> Iterator[str]:
-    """Yield headings, and some words of sentences."""
-    for _ in range(MADE_UP):
-        node = rng.choice(nodes)
-        text = node.name.split(HEADINGS)[-1]
-        if rng.random() > 0.3 and (sentences := sentence_spans(node.text)):
-            words = node.text[slice(*rng.choice(sentences))].split()
-            count = rng.randint(4, 14)
-            start = rng.randint(0, max(0, len(words) - count))
-            text = " ".join(word for word in words[start : start + count] if rng.random() < 0.9)
-        if len(text) >= 8:
-            yield text
+def _clozes(texts: Sequence[str], rng: random.Random) -> Iterator[Question]:
+    """Yield generated questions. Their wrong passages are near the right one in the document."""
+    for place in rng.choices(range(len(texts)), k=CLOZES):
+        text = texts[place]
+        whole = [span for span in sentence_spans(text) if 40 < span[1] - span[0] < 320 and "\n|" not in text]
+        start, end = rng.choice(whole or [(0, 0)])
+        answers = list(_ANSWER.finditer(text, start, end))
+        if not answers:
+            continue
+        answer = rng.choice(answers)
+        rest = f"{text[start : answer.start()]} {text[answer.end() : end]}".split()
+        asked = [rng.choice(NUMBERS if answer[0][0].isdigit() else THINGS), *[w for w in rest if rng.random() < 0.72]]
+        near = [at for at in range(place - 3, place + 4) if 0 <= at < len(texts) and answer[0] not in texts[at]]
+        gold = {place: Gold(0, (start, end), answer.span())}
+        yield Question("cloze", " ".join(asked), tuple(near), gold, (text[start:end],))
 
 
 def _sentences(text: str) -> list[str]:

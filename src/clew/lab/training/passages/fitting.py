@@ -1,22 +1,17 @@
 """Train the network that reads passages with a question.
 
 1  examples: questions as tokens, with passages that answer them and candidates that do not
-2  teacher: a public cross-encoder scores candidates and generated questions; after fine-tuning, the candidates again
-3  distillation: six layers learn the teacher's first scores
-4  labels: six layers learn gold passages, supporting words and short answers, and the teacher's second scores
-5  files: exported for Clew; held-out folders are measured with these files
-
-Without a teacher, only step 4 is trained. Teacher and student see nothing of the held-out folders.
+2  network: a cross-encoder learns which passages answer, the supporting words and the short answers
+3  files: exported for Clew; held-out folders are measured with these files
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +27,6 @@ from clew.lab.training.networks import (
     passage_network,
     start_card,
     start_encoder,
-    teacher_network,
 )
 from clew.lab.training.passages.examples import Question, Source, read_source
 from clew.models import passages as reading
@@ -40,14 +34,22 @@ from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 
-Pair = tuple[Ids, Ids, int]
-"""A question, the known text, and the index of a passage."""
-TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
-"""Loss weights of supporting words, short answers and the distance to the teacher."""
+NO, RELATED, ANSWERS, UNLIKE = 0, 1, 2, -1
+"""Classes of a passage. UNLIKE: not an answer, and whether it is related is unknown."""
+TELLING, PLACES = 2.0, 0.35
+"""Loss weights of supporting words, and of the start and end of short answers and supporting words."""
+PLACED, NOWHERE = 4.0, 0.3
+"""Loss weights of a start or end in a right passage, and of "nowhere" (the first token) in another passage."""
+Marks = tuple[tuple[int, int] | None, tuple[int, int]]
+"""First and last token of the short answer, if known, and of the supporting words."""
 MAX_RIGHT = 3
 """Maximum number of right passages per step, so that wrong passages have room."""
 HARD = 12
-"""Number of top wrong candidates to draw from first. Three slots remain for any candidate."""
+"""Number of top wrong candidates to draw from first. Two slots remain for any candidate."""
+SHORTEST = 16
+"""Minimum tokens of a right passage without its supporting words, to be an example of a related passage."""
+LONGEST_KNOWN = 48
+"""Maximum tokens of known text."""
 READ_AT_ONCE = {"cuda": 256, "cpu": 24}
 """Number of pairs per forward pass. Larger steps accumulate gradients."""
 
@@ -57,14 +59,9 @@ class Settings:
     """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     epochs: int = 4
-    rate: float = 5e-5
-    teacher_epochs: int = 3
-    teacher_rate: float = 3e-5
-    distillation_epochs: int = 3
-    distillation_rate: float = 1e-4
-    distillation_batch: int = 256
-    questions: int = 16
-    passages: int = 11
+    rate: float = 6e-5
+    questions: int = 32
+    passages: int = 8
     seed: int = 0
     size: EncoderSize | None = None
 
@@ -85,6 +82,14 @@ class Tokens:
         inside = [index for index, span in enumerate(self.spans) if span[1] > start and span[0] < end]
         return (inside[0], inside[-1]) if inside else None
 
+    def without(self, first: int, last: int) -> Tokens:
+        """Return the passage without some tokens of its text."""
+        return Tokens(self.title, [*self.text[:first], *self.text[last + 1 :]], [])
+
+
+Pair = tuple[Ids, Tokens]
+"""A question and a passage."""
+
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
@@ -99,16 +104,21 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
-    """All examples over one list of passages, and questions that only a teacher can score."""
+    """All examples over one list of passages, and generated examples."""
 
     passages: list[Tokens]
     lessons: list[Lesson]
-    made_up: list[Pair]
+    clozes: list[Lesson]
+
+    @property
+    def plain(self) -> list[Lesson]:
+        """Examples without known text."""
+        return [lesson for lesson in self.lessons if not lesson.known]
 
     @property
     def candidates(self) -> list[Pair]:
-        """Pairs that a teacher scores: candidates of the examples without known text."""
-        return [(one.question, [], p) for one in self.lessons if not one.known for p in (*one.right, *one.wrong)]
+        """Pairs of the examples without known text."""
+        return [(one.question, self.passages[p]) for one in self.plain for p in (*one.right, *one.wrong)]
 
 
 def tokenised(sources: Sequence[Source]) -> Lessons:
@@ -129,9 +139,9 @@ def tokenised(sources: Sequence[Source]) -> Lessons:
         for question in source.questions:
             asked = ids(question.text, reading.LONGEST_QUESTION)
             made.lessons.extend(_lessons(question, asked, first, made.passages, ids))
-        for text, candidates in source.made_up:
-            asked = ids(text, reading.LONGEST_QUESTION)
-            made.made_up.extend((asked, [], first + place) for place in candidates)
+        for cloze in source.clozes:
+            asked = ids(cloze.text, reading.LONGEST_QUESTION)
+            made.clozes.extend(_lessons(cloze, asked, first, made.passages, ids))
     return made
 
 
@@ -150,167 +160,132 @@ def _lessons(
     for part, quote in enumerate(question.quotes if len(question.quotes) > 1 else ()):
         done = [place for place in right if question.gold[place - first].part == part]
         rest = {place: (telling, None) for place, (telling, _) in right.items() if place not in done}
-        yield Lesson(asked, ids(quote, reading.LONGEST_KNOWN), rest, wrong + done)
+        yield Lesson(asked, ids(quote, LONGEST_KNOWN), rest, wrong + done)
 
 
-def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
+def joined(question: Ids, passage: Tokens) -> tuple[Ids, int, int, int]:
     """Join the input. Return the tokens, the start of the passage, the start of its text, and the text length."""
-    question, known, _ = pair
-    first = [FIRST_TOKEN, *question, *([reading.SEMICOLON, *known] if known else ()), LAST_TOKEN]
-    titled = [*first, *passage.title, reading.COLON]
+    titled = [FIRST_TOKEN, *question, LAST_TOKEN, *passage.title, reading.COLON]
     text = passage.text[: reading.LONGEST - len(titled) - 1]
-    return [*titled, *text, LAST_TOKEN], len(first), len(titled), len(text)
+    return [*titled, *text, LAST_TOKEN], len(question) + 2, len(titled), len(text)
 
 
-# 2 to 4 Networks
+# 2 Network
 
 
 @dataclass(frozen=True, eq=False)
 class Fitting(Descent):
-    """Trains networks in sequence with the same settings and examples. `steps` stores finished steps."""
+    """Trains networks with the same settings and examples."""
 
     settings: Settings
     lessons: Lessons
-    steps: Path
 
     @classmethod
-    def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
+    def open(cls, settings: Settings, lessons: Lessons, say: Callable[[str], None]) -> Fitting:
         """Create a trainer, on a GPU if available."""
-        return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
+        return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons)
 
-    def fit(self, teacher: Path | None) -> tuple[Any, list[float]]:
-        """Train the network. Return it with its loss per epoch."""
-        settings, torch = self.settings, self.torch
-        network = passage_network(torch, start_encoder(torch, settings.size)).to(self.device)
-        if teacher is None:
-            return network, self.fit_labels(network, settings.epochs, settings.rate)
-        identity = self._identity(teacher)
-        judged = [*self.lessons.made_up, *self.lessons.candidates]
-        first, second, distilled = (self.steps / f"{identity}-{name}" for name in ("public.npy", "tuned.npy", "six.pt"))
-        if not (first.is_file() and second.is_file()):
-            tutor = teacher_network(torch, teacher).to(self.device)
-            public = self.judge(tutor, judged)
-            _keep(first, lambda file: np.save(file, public))
-            self.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
-            tuned = self.judge(tutor, self.lessons.candidates)
-            _keep(second, lambda file: np.save(file, tuned))
-        if distilled.is_file():
-            network.load_state_dict(torch.load(distilled, map_location=self.device, weights_only=True))
-        else:
-            self.fit_judgement(network, judged, np.load(first))
-            _keep(distilled, lambda file: torch.save(network.state_dict(), file))
-        return network, self.fit_labels(network, settings.epochs, settings.rate, np.load(second))
-
-    def _identity(self, teacher: Path) -> str:
-        """Return a digest of data, settings and teacher for the names of stored steps."""
-        whole = repr((self.settings, teacher.resolve(), self.lessons.made_up, self.lessons.candidates))
-        return hashlib.sha256(whole.encode()).hexdigest()[:12]
+    def fit(self, start: Path | None) -> tuple[Any, list[float]]:
+        """Train a network from the encoder in a folder, or from the published one. Return it with its losses."""
+        torch, settings = self.torch, self.settings
+        network = passage_network(torch, start_encoder(torch, settings.size, start)).to(self.device)
+        return network, self.fit_labels(network, settings.epochs, settings.rate)
 
     def judge(self, network: Any, pairs: Sequence[Pair]) -> Floats:
         """Return the relevance of each pair. Pairs of similar length are read together."""
-        order = sorted(range(len(pairs)), key=lambda at: len(self.lessons.passages[pairs[at][2]].text))
+        order = sorted(range(len(pairs)), key=lambda at: len(pairs[at][1].text))
         found = np.zeros(len(pairs), dtype=np.float32)
         network.eval()
         with self.torch.inference_mode():
             for part in parts(order, READ_AT_ONCE[self.device]):
-                found[part] = self._read(network, [pairs[place] for place in part])[0].cpu().numpy()
+                classes, _, _ = self._read(network, [pairs[place] for place in part])
+                found[part] = self._relevance(classes).cpu().numpy()
         return found
 
-    def fit_judgement(self, network: Any, pairs: Sequence[Pair], scores: Floats) -> list[float]:
-        """Train on the teacher's scores."""
-        size = self.settings.distillation_batch
-
-        def loss(batch: Sequence[int]) -> Any:
-            expected = self.tensor(scores[list(batch)])
-            return ((self._read(network, [pairs[at] for at in batch])[0] - expected) ** 2).mean()
-
-        epochs, rate = self.settings.distillation_epochs, self.settings.distillation_rate
-        return self.descend(network, len(pairs), (size, READ_AT_ONCE[self.device]), loss, epochs, rate)
-
-    def fit_labels(self, network: Any, epochs: int, rate: float, taught: Floats | None = None) -> list[float]:
-        """Train on the examples. `taught` has the teacher's scores of their candidates."""
-        soft: dict[tuple[int, int], float] = {}
-        if taught is not None:
-            plain = [(at, one) for at, one in enumerate(self.lessons.lessons) if not one.known]
-            keys = [(at, place) for at, one in plain for place in (*one.right, *one.wrong)]
-            soft = dict(zip(keys, taught.tolist(), strict=True))
-
-        def loss(batch: Sequence[int]) -> Any:
-            return self._labels_loss(network, batch, soft)
-
+    def fit_labels(self, network: Any, epochs: int, rate: float) -> list[float]:
+        """Train on the examples, and return the loss of each epoch."""
+        taught = [*self.lessons.plain, *self.lessons.clozes]
         size = self.settings.questions
         at_once = max(1, size if self.device == "cuda" else READ_AT_ONCE["cpu"] // self.settings.passages)
-        return self.descend(network, len(self.lessons.lessons), (size, at_once), loss, epochs, rate)
 
-    def _labels_loss(self, network: Any, batch: Sequence[int], soft: dict[tuple[int, int], float]) -> Any:
+        def loss(batch: Sequence[int]) -> Any:
+            return self._labels_loss(network, [taught[at] for at in batch])
+
+        return self.descend(network, len(taught), (size, at_once), loss, epochs, rate)
+
+    def _relevance(self, classes: Any) -> Any:
+        return classes[:, ANSWERS] - self.torch.logsumexp(classes[:, :ANSWERS], 1)
+
+    def _labels_loss(self, network: Any, lessons: Sequence[Lesson]) -> Any:
+        """Compute the loss of passage classes, of their order for each question, and of places in the text."""
+        torch = self.torch
+        drawn = [self._drawn(lesson) for lesson in lessons]
+        pairs = [
+            (lesson.question, passage) for lesson, own in zip(lessons, drawn, strict=True) for passage, _, _ in own
+        ]
+        labels = self.tensor([label for own in drawn for _, label, _ in own])
+        classes, words, texts = self._read(network, pairs)
+        odds = torch.log_softmax(classes, 1)
+        known = odds.gather(1, labels.clamp(min=0)[:, None])[:, 0]
+        total = -torch.where(labels == UNLIKE, torch.logsumexp(odds[:, :ANSWERS], 1), known).mean()
+        sizes = [len(own) for own in drawn]
+        ranked = zip(self._relevance(classes).split(sizes), (labels == ANSWERS).split(sizes), strict=True)
+        listed = [torch.logsumexp(own, 0) - torch.logsumexp(own[right], 0) for own, right in ranked if right.any()]
+        if listed:
+            total = total + torch.stack(listed).mean()
+        return total + self._places_loss(words, texts, [marks for own in drawn for _, _, marks in own])
+
+    def _places_loss(self, words: Any, texts: Sequence[tuple[int, int]], marks: Sequence[Marks | None]) -> Any:
         torch, functional = self.torch, self.torch.nn.functional
-        drawn = [self._drawn(self.lessons.lessons[at]) for at in batch]
-        pairs, cuts, keys, truth = list[Pair](), [], [], []
-        for at, (right, wrong) in zip(batch, drawn, strict=True):
-            lesson = self.lessons.lessons[at]
-            cuts.append((len(pairs), len(right), len(right) + len(wrong)))
-            pairs += [(lesson.question, lesson.known, place) for place in (*right, *wrong)]
-            keys += [(at, place) for place in (*right, *wrong)]
-            truth += [1.0] * len(right) + [0.0] * len(wrong)
-        relevance, words, texts = self._read(network, pairs)
-        listed, telling, short = [], [], []
-        for at, (right, _), (start, count, whole) in zip(batch, drawn, cuts, strict=True):
-            if count:
-                own = relevance[start : start + whole]
-                listed.append(torch.logsumexp(own, 0) - torch.logsumexp(own[:count], 0))
-            for row, place in enumerate(right, start):
-                (first, last), answer = self.lessons.lessons[at].right[place]
-                begin, length = texts[row]
-                if first >= length:
-                    continue
-                said = words[row, begin : begin + length]
-                marks = torch.zeros(length, device=self.device)
-                marks[first : last + 1] = 1
-                telling.append(functional.binary_cross_entropy_with_logits(said[:, 0], marks))
-                if answer is not None and answer[1] < length:
-                    short.append(sum(functional.cross_entropy(said[:, 1 + k], self.tensor(answer[k])) for k in (0, 1)))
-        total = functional.binary_cross_entropy_with_logits(relevance, self.tensor(truth))
-        for losses, weight in ((listed, 1.0), (telling, TELLING), (short, SHORT)):
-            if losses:
-                total = total + weight * torch.stack(losses).mean()
-        known = [at for at, key in enumerate(keys) if key in soft]
-        if known:
-            expected = self.tensor([soft[keys[at]] for at in known])
-            total = total + TAUGHT * ((relevance[known] - expected) ** 2).mean()
-        return total
+        inside = np.zeros(words.shape[:2], dtype=np.bool_)
+        at, weights = np.zeros((len(marks), 4), dtype=np.int64), np.full((len(marks), 4), NOWHERE, dtype=np.float32)
+        for row, ((begin, length), own) in enumerate(zip(texts, marks, strict=True)):
+            inside[row, begin : begin + length] = True
+            for column, mark in zip((0, 2), own or (), strict=False):
+                is_there = mark is not None and mark[1] < length  # else it is unknown or cut
+                weights[row, column : column + 2] = PLACED if is_there else 0
+                at[row, column : column + 2] = (begin + mark[0], begin + mark[1]) if mark and is_there else 0
+        text, ends = self.tensor(inside), self.tensor(at)
+        allowed = text.clone()
+        allowed[:, 0] = True
+        placed = functional.cross_entropy(words[..., 1:].masked_fill(~allowed[..., None], -1e4), ends, reduction="none")
+        places = torch.arange(words.shape[1], device=self.device)
+        telling = ((places >= ends[:, 2:3]) & (places <= ends[:, 3:4])).float()
+        told = functional.binary_cross_entropy_with_logits(words[..., 0], telling, reduction="none")
+        told = (told * text).sum(1) / text.sum(1).clamp(min=1) * (ends[:, 2] > 0)
+        return TELLING * told.mean() + PLACES * (placed * self.tensor(weights)).mean(0).sum()
 
-    def _drawn(self, lesson: Lesson) -> tuple[list[int], list[int]]:
-        """Draw right passages, and wrong ones with hard ones first."""
-        right, wrong = list(lesson.right), lesson.wrong
-        right = self.rng.sample(right, min(len(right), MAX_RIGHT))
-        room = self.settings.passages - len(right)
-        hard = self.rng.sample(wrong[:HARD], min(len(wrong[:HARD]), max(0, room - 3)))
+    def _drawn(self, lesson: Lesson) -> list[tuple[Tokens, int, Marks | None]]:
+        """Draw right passages, one without its supporting words, any passage, and wrong ones with hard ones first."""
+        passages, rng = self.lessons.passages, self.rng
+        right = rng.sample(list(lesson.right), min(len(lesson.right), MAX_RIGHT))
+        drawn: list[tuple[Tokens, int, Marks | None]] = []
+        for place in right:
+            telling, short = lesson.right[place]
+            drawn.append((passages[place], ANSWERS, (short, telling)))
+        for place in right[:1]:
+            near = passages[place].without(*lesson.right[place][0])
+            drawn += [(near, RELATED, None)] if len(near.text) >= SHORTEST else []
+        other = rng.randrange(len(passages))
+        drawn += [(passages[other], NO, None)] if other not in lesson.right and other not in lesson.wrong else []
+        room, wrong = max(0, self.settings.passages - len(drawn)), lesson.wrong
+        hard = rng.sample(wrong[:HARD], min(len(wrong[:HARD]), max(0, room - 2)))
         rest = [place for place in wrong if place not in hard]
-        return right, hard + self.rng.sample(rest, min(len(rest), room - len(hard)))
+        hard += rng.sample(rest, min(len(rest), room - len(hard)))
+        return drawn + [(passages[place], UNLIKE, None) for place in hard]
 
     def _read(self, network: Any, pairs: Sequence[Pair]) -> tuple[Any, Any, list[tuple[int, int]]]:
-        """Return relevance, token scores, and the start and length of each text."""
-        read = [joined(pair, self.lessons.passages[pair[2]]) for pair in pairs]
-        ids = np.zeros((len(read), max(len(one) for one, _, _, _ in read)), dtype=np.int64)
-        types = np.zeros_like(ids)
-        for row, (one, passage, _, _) in enumerate(read):
-            ids[row, : len(one)] = one
-            types[row, passage : len(one)] = 1
+        """Return classes, token scores, and the start and length of each text."""
+        read = [joined(*pair) for pair in pairs]
+        ids = self.padded([tokens for tokens, _, _, _ in read])
+        starts = self.tensor([passage for _, passage, _, _ in read])[:, None]
+        places = self.torch.arange(ids.shape[1], device=self.device)
         with self.halved():
-            relevance, words = network(self.tensor(ids), self.tensor(types))
-        return relevance, words, [(text, length) for _, _, text, length in read]
+            classes, words = network(ids, ((places >= starts) & (ids != 0)).long())
+        return classes, words, [(text, length) for _, _, text, length in read]
 
 
-def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file atomically."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    with part.open("wb") as opened:
-        write(opened)
-    part.replace(file)
-
-
-# 5 Files
+# 3 Files
 
 
 def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, float]:
@@ -340,14 +315,14 @@ def fit_passages(
     settings: Settings,
     card: dict[str, Any],
     say: Callable[[str], None],
-    teacher: Path | None = None,
+    start: Path | None = None,
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
-    fitting = Fitting.open(settings, lessons, out / "steps", say)
-    network, losses = fitting.fit(teacher)
+    fitting = Fitting.open(settings, lessons, say)
+    network, losses = fitting.fit(start)
     states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
     export_network(fitting.torch, out, card, states=states, heads=heads)
     return {"first_loss": losses[0], "loss": losses[-1]}
@@ -357,7 +332,7 @@ def train_passages(
     sources: Sequence[Path],
     out: Path,
     *,
-    teacher: Path | None = None,
+    start: Path | None = None,
     left_out: str | None = None,
     epochs: int = 4,
     seed: int = 0,
@@ -365,8 +340,9 @@ def train_passages(
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     settings = Settings(epochs=epochs, seed=seed)
-    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
-    figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
+    kept, left, card = split_sources(sources, out, left_out, seed, say)
+    card |= {"start": start_card() if start is None else str(start), "settings": asdict(settings)}
+    figures = fit_passages(kept, out, settings, card, say, start)
     if left:
         figures |= measure(left, PassageNetwork(out))
         add_figures(out, figures)
@@ -376,7 +352,6 @@ def train_passages(
 def split_sources(
     sources: Sequence[Path],
     out: Path,
-    teacher: Path | None,
     left_out: str | None,
     seed: int,
     say: Callable[[str], None],
@@ -395,7 +370,6 @@ def split_sources(
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
         "start": start_card(),
-        "teacher": None if teacher is None else str(teacher),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,
         "seed": seed,
