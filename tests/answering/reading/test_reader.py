@@ -8,6 +8,7 @@ import clew
 from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.role_choice import reader_of
 from clew.answering.reading.encoders import Encoders
+from clew.answering.reading.mentions import find_named
 from clew.answering.reading.parsing import asks_whether
 from clew.answering.reading.plan import Plan, Requirement
 from clew.answering.reading.quantities import quantities
@@ -282,6 +283,26 @@ def test_a_number_or_a_truth_over_bare_facts_is_read_as_such(tmp_path):
     clew.build([tmp_path / "edges.csv"], tmp_path / "facts.kb")
     facts = clew.open(tmp_path / "facts.kb")
     assert facts.ask("How many are made by Ann?").value == 2
+
+
+def test_numbers_in_texts_are_values_after_the_name_of_their_attribute(tmp_path):
+    places = ["1", "1", "2", "Z", "2", "1", "Z", "4"]
+    rows = "".join(f"G{number},gene,Gene {number},{place}\n" for number, place in enumerate(places))
+    (tmp_path / "genes.csv").write_text("id,type,name,chromosome\n" + rows)
+    clew.build([tmp_path / "genes.csv"], tmp_path / "genes.kb")
+    assert clew.open(tmp_path / "genes.kb").ask("How many genes are on chromosome 1?").value == 3
+
+
+def test_neighbouring_parts_of_a_name_are_one_mention(tmp_path):
+    (tmp_path / "routes.csv").write_text(
+        "route_id,route_short_name,route_long_name\nA,Ada,Ada Lovelace Bus Line\nB,Babbage,Charles Babbage Tram Line\n"
+    )
+    clew.build([tmp_path / "routes.csv"], tmp_path / "routes.kb")
+    tools = clew.open(tmp_path / "routes.kb").tools
+    for name in ("Ada Lovelace bus", "Charles Babbage tram"):
+        _, (named,) = find_named(f"Who runs the {name}?", tools.kb, tools.names)
+        assert name.startswith(named.text)
+        assert len(named.text.split()) > 1
 
 
 @pytest.fixture(scope="module")

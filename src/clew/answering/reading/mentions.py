@@ -93,7 +93,21 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
     for people in _peoples(question, kb, names):
         named = _with_people(named, people)
-    return question, named[:MOST_NAMED]
+    return question, _joined(named, question)[:MOST_NAMED]
+
+
+def _joined(named: Sequence[Named], question: str) -> list[Named]:
+    """Join neighbouring spans that refer to the same nodes: "Ada" and "Lovelace bus" for the Ada Lovelace Bus Line."""
+    found: list[Named] = []
+    for one in named:
+        before = found[-1] if found else one
+        is_next = before is not one and not question[before.end : one.start].strip()
+        if is_next and set(before.senses[0].nodes) == set(one.senses[0].nodes):
+            best = one if one.is_exact else before
+            found[-1] = replace(best, start=before.start, end=one.end, text=question[before.start : one.end])
+        else:
+            found.append(one)
+    return found
 
 
 def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: Names) -> Named | None:

@@ -37,6 +37,11 @@ class SaidValues:
                 if word:
                     words.setdefault(stem(word), place)
         found = [one for one in self._known if words.keys() >= one[2]]
+        found += [
+            one
+            for one in self._numbered
+            if words.keys() >= one[2] and words[one[1]] == min(map(words.__getitem__, one[2])) + 1
+        ]
         whole = {one[0] for one in found if one[3] and words.keys() >= one[3]}
         texts = [token.text for token in tokens]
         return {
@@ -61,6 +66,16 @@ class SaidValues:
                     numbers = frozenset(word for word in every if word.isdecimal())
                     found.append((place, value, frozenset(map(stem, said)), numbers))
         return found
+
+    @cached_property
+    def _numbered(self) -> list[tuple[int, str, frozenset[str], frozenset[str]]]:
+        """Values that are numbers written as text. They follow the attribute's name: chromosome 4."""
+        return [
+            (place, value, frozenset({stem(words_of(attribute.name).split()[-1]), value}), frozenset({value}))
+            for place, attribute in enumerate(self.vocabulary.attributes)
+            for value in self.values.get(attribute.name, ())
+            if value.isdecimal()
+        ]
 
 
 @lru_cache(maxsize=1)
