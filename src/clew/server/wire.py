@@ -248,14 +248,6 @@ class UnknownReply(Reply):
     close: tuple[str, ...] = ()
 
 
-class NodeCell(Reply):
-    """A node in a row."""
-
-    key: str
-    name: str
-    type: str
-
-
 class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -276,7 +268,7 @@ class AskReply(Reply):
     """A number, true or false, or the value of an attribute, if the question asks for one."""
     columns: tuple[str, ...] = ()
     """Column headers, if the answer is a table."""
-    rows: tuple[tuple[NodeCell | bool | int | float | str | None, ...], ...] = ()
+    rows: tuple[tuple[NodeReply | bool | int | float | str | None, ...], ...] = ()
     state: State = "found"
     """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
@@ -311,12 +303,17 @@ class MentionReply(Reply):
     nodes: tuple[FoundReply, ...]
 
 
-class NeighborsReply(Reply):
-    """Neighbours by one relation in one direction: the total number, and the first nodes."""
+class CountReply(Reply):
+    """Number of edges of a relation in one direction."""
 
     relation: str
     direction: Literal["out", "in"]
     count: int
+
+
+class NeighborsReply(CountReply):
+    """Neighbours by one relation in one direction: the total number, and the first nodes."""
+
     nodes: tuple[NodeReply, ...]
 
 
@@ -344,14 +341,6 @@ class DrawnNode(_Partial):
     name: str
     type: str
     role: str | None = None
-
-
-class CountReply(Reply):
-    """Number of edges of a relation in one direction."""
-
-    relation: str
-    direction: Literal["out", "in"]
-    count: int
 
 
 class GraphReply(Reply):
