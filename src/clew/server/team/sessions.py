@@ -69,18 +69,8 @@ class Sessions:
 
     def tokens(self, user: int) -> list[TokenReply]:
         """Return the tokens of a user without their secrets."""
-        rows = self.store.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
-        return [
-            TokenReply(
-                id=row["id"],
-                name=row["name"],
-                write=bool(row["may_write"]),
-                made=row["made"],
-                used=row["seen"],
-                ends=row["ends"],
-            )
-            for row in rows
-        ]
+        query = "SELECT id, name, may_write AS write, made, seen AS used, ends FROM token WHERE user = ? ORDER BY id"
+        return [TokenReply(**row) for row in self.store.rows(query, user)]
 
     def remove_token(self, actor: Actor, user: int, number: int) -> None:
         """Delete a token of this user."""
