@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clew.core import trace
 from clew.core.types import NodeSet
@@ -54,18 +54,15 @@ PRODUCT_SCHEMA = object_schema({"item": {"type": "string"}, "negative": _LISTED,
 
 
 class _Property(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     text: str
     source: str = ""
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     properties: list[_Property]
 
 
 class _Product(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     item: str
     negative: list[_Property] = []
     hard: list[_Property] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clew.answering.roles.score import read_yes_no
 from clew.core import trace
@@ -120,7 +120,6 @@ PRODUCT_SCHEMA = object_schema(
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     question: str
 
 
