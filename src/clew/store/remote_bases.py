@@ -99,7 +99,7 @@ def open_stored(place: str | Path) -> StoredKnowledgeBase:
 
 def open_remote(text: str) -> RemoteKnowledgeBase:
     """Open a graph by its address, with the base that describes its nodes, if any."""
-    from clew.store.remote.remote_part import PartOfGraph
+    from clew.store.remote.remote import PartOfGraph
 
     address = RemoteAddress.parse(text)
     opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
