@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
-from clew.core.replies import read_bounded
+from clew.core.limits import read_bounded
 from clew.core.texts import parse_json, read_toml
 from clew.server.access import Role, digest_of
 from clew.server.guard import CALLBACK
