@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.core import trace
@@ -166,15 +166,10 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, EndpointVocabulary]:
     if unknown:
         there = "comment, label, language, noise, only, shape, texts, type"
         raise InputError(f"{address}: unknown setting {min(unknown)!r}: use {there}")
-    usual = SHAPES.get(shape, EndpointVocabulary())
-    reading = replace(
-        usual,
-        label=given.get("label", usual.label),
-        comment=given.get("comment", usual.comment),
-        type=given.get("type", usual.type),
-        language=given.get("language", usual.language),
-        noise=tuple(given["noise"].split()) if "noise" in given else usual.noise,
-    )
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if name != "shape"}
+    if "noise" in given:
+        chosen["noise"] = tuple(given["noise"].split())
+    reading = replace(SHAPES.get(shape, EndpointVocabulary()), **chosen)
     return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
 
 

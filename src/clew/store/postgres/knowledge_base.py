@@ -42,6 +42,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         self.database = open_database(address, generation)
         self.types: IntArray = self.array("types", "<i4")
         self._kept: dict[int, Node] = {}
+        self._columns_read: dict[str, NDArray[Any]] = {}
         self._lock = Lock()
         self._decoders = decoders(self.facts["columns"], NODE_COLUMNS)
         self._edge_decoders = decoders(self.facts["edge_columns"])
@@ -281,10 +282,6 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     @cached_property
     def _degrees(self) -> IntArray:
         return self.array("degrees", "<i4")
-
-    @cached_property
-    def _columns_read(self) -> dict[str, NDArray[Any]]:
-        return {}
 
     @cached_property
     def _all_columns(self) -> pa.RecordBatch:
