@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,19 @@ import numpy as np
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
-from clew.lab.training.networks import EncoderSize, start_encoder, teacher_network
+from clew.lab.training.networks import start_encoder, teacher_network
 from clew.lab.training.passages.examples import Source
-from clew.lab.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
+from clew.lab.training.passages.fitting import (
+    Fitting,
+    Lesson,
+    Lessons,
+    PassageSettings,
+    TaughtSettings,
+    Tokens,
+    tokenised,
+)
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
-from clew.models.model_card import add_figures
 from clew.models.passages import SEMICOLON
 
 LONGEST = 256
@@ -41,14 +48,10 @@ KEPT = 0.85
 
 
 @dataclass(frozen=True)
-class EmbedderSettings(ContrastSettings):
-    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
+class EmbedderSettings(ContrastSettings, TaughtSettings):
+    """Settings of the passage embedder. `pieces` is the number of excerpts that become questions."""
 
     pieces: int = 3000
-    teacher_epochs: int = 3
-    teacher_rate: float = 3e-5
-    seed: int = 0
-    size: EncoderSize | None = None
 
 
 def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson]:
@@ -91,9 +94,9 @@ def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> di
     }
 
 
-def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[str, float]:
+def measure_next(sources: Sequence[Source], folder: Path) -> dict[str, float]:
     """Measure how often the closest passages contain a whole answer, and the missing part if one part is known."""
-    shares: dict[str, list[bool]] = defaultdict(list)
+    embedder, shares = PassageEmbedder(folder), defaultdict[str, list[bool]](list)
     for source in sources:
         texts = [f"{title} (passage)\n{text}" for title, text in source.passages]
         passages = embedder.embed(texts, role="document")
@@ -123,7 +126,7 @@ def fit_next_passage(
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
-    fitting = Fitting.open(Settings(seed=settings.seed), lessons, out / "steps", say)
+    fitting = Fitting.open(PassageSettings(seed=settings.seed), lessons, out / "steps", say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
@@ -134,23 +137,3 @@ def fit_next_passage(
     losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
     export_network(fitting.torch, out, card, pooled={ENCODER: encoder})
     return {"first_loss": losses[0], "loss": losses[-1]}
-
-
-def train_next_passage(
-    sources: Sequence[Path],
-    out: Path,
-    *,
-    teacher: Path | None = None,
-    left_out: str | None = None,
-    epochs: int = 5,
-    seed: int = 0,
-    say: Callable[[str], None] = print,
-) -> dict[str, float]:
-    """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
-    settings = EmbedderSettings(epochs=epochs, seed=seed)
-    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
-    figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
-    if left:
-        figures |= measure_next(left, PassageEmbedder(out))
-        add_figures(out, figures)
-    return figures

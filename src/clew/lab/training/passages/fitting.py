@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
@@ -53,20 +53,26 @@ READ_AT_ONCE = {"cuda": 256, "cpu": 24}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
+class TaughtSettings:
+    """Settings of trainings with a teacher. `size` is for a randomly initialised encoder, for quick trials."""
+
+    teacher_epochs: int = 3
+    teacher_rate: float = 3e-5
+    seed: int = 0
+    size: EncoderSize | None = None
+
+
+@dataclass(frozen=True)
+class PassageSettings(TaughtSettings):
+    """Settings of the passage network."""
 
     epochs: int = 4
     rate: float = 5e-5
-    teacher_epochs: int = 3
-    teacher_rate: float = 3e-5
     distillation_epochs: int = 3
     distillation_rate: float = 1e-4
     distillation_batch: int = 256
     questions: int = 16
     passages: int = 11
-    seed: int = 0
-    size: EncoderSize | None = None
 
 
 # 1 Examples
@@ -169,12 +175,12 @@ def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
 class Fitting(Descent):
     """Trains networks in sequence with the same settings and examples. `steps` stores finished steps."""
 
-    settings: Settings
+    settings: PassageSettings
     lessons: Lessons
     steps: Path
 
     @classmethod
-    def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
+    def open(cls, settings: PassageSettings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
         """Create a trainer, on a GPU if available."""
         return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
 
@@ -313,8 +319,9 @@ def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
 # 5 Files
 
 
-def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, float]:
-    """Measure how often all gold passages rank in the top 1, 5 and 10 by relevance and by search."""
+def measure(sources: Sequence[Source], folder: Path) -> dict[str, float]:
+    """Measure how often all gold passages rank in the top 1, 5 and 10, by the network in a folder and by search."""
+    network = PassageNetwork(folder)
     shares: dict[str, list[bool]] = defaultdict(list)
     best: dict[bool, list[float]] = {True: [], False: []}
     for source in sources:
@@ -337,7 +344,7 @@ def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, flo
 def fit_passages(
     sources: Sequence[Source],
     out: Path,
-    settings: Settings,
+    settings: PassageSettings,
     card: dict[str, Any],
     say: Callable[[str], None],
     teacher: Path | None = None,
@@ -353,51 +360,42 @@ def fit_passages(
     return {"first_loss": losses[0], "loss": losses[-1]}
 
 
-def train_passages(
+S = TypeVar("S", bound=TaughtSettings)
+
+
+def train_on_sources(
+    fit: Callable[[Sequence[Source], Path, S, dict[str, Any], Callable[[str], None], Path | None], dict[str, float]],
+    measured: Callable[[Sequence[Source], Path], dict[str, float]],
+    settings: S,
     sources: Sequence[Path],
     out: Path,
     *,
     teacher: Path | None = None,
     left_out: str | None = None,
-    epochs: int = 4,
-    seed: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
-    settings = Settings(epochs=epochs, seed=seed)
-    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
-    figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
-    if left:
-        figures |= measure(left, PassageNetwork(out))
-        add_figures(out, figures)
-    return figures
-
-
-def split_sources(
-    sources: Sequence[Path],
-    out: Path,
-    teacher: Path | None,
-    left_out: str | None,
-    seed: int,
-    say: Callable[[str], None],
-) -> tuple[list[Source], list[Source], dict[str, Any]]:
-    """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
         raise InputError("two of the sources have the same name: rename one")
     folders = [source.name for source in sources if source.is_dir()]
-    own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), seed)
+    own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), settings.seed)
     open_torch()  # report missing packages before reading
     read = []
     for source in sources:
         say(f"reading {source}")
-        read.append(read_source(source, out / "steps", seed))
+        read.append(read_source(source, out / "steps", settings.seed))
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
         "start": start_card(),
         "teacher": None if teacher is None else str(teacher),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,
-        "seed": seed,
+        "seed": settings.seed,
+        "settings": asdict(settings),
     }
-    return kept, left, card
+    figures = fit(kept, out, settings, card, say, teacher)
+    if left:
+        figures |= measured(left, out)
+        add_figures(out, figures)
+    return figures
