@@ -18,7 +18,7 @@ MAX_EARLIER = 20
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class Request(BaseModel):
+class WireRequest(BaseModel):
     """Request of a client. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -38,7 +38,7 @@ class _Partial(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
-class AskRequest(Request):
+class AskRequest(WireRequest):
     """A question and how to answer it."""
 
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
@@ -456,7 +456,7 @@ class BaseDetails(BaseReply):
     examples: tuple[str, ...]
 
 
-class BaseChange(Request):
+class BaseChange(WireRequest):
     """Title and description of a base. Its name is part of URLs and cannot be changed."""
 
     title: Annotated[str, Field(max_length=200)] | None = None
@@ -471,7 +471,7 @@ class NewBase(BaseChange):
     """First file: a file that the server offers, or an address that it allows."""
 
 
-class ModelChoice(Request):
+class ModelChoice(WireRequest):
     """The default model of a base."""
 
     model: Annotated[str, Field(max_length=200)]
@@ -486,7 +486,7 @@ class ManagedReply(Reply):
     """Files and addresses from which a base can be created."""
 
 
-class FeedbackRequest(Request):
+class FeedbackRequest(WireRequest):
     """Whether the result of a run is correct."""
 
     right: bool
@@ -503,7 +503,7 @@ class EstimateReply(Reply):
     words: str
 
 
-class Problem(Reply):
+class ProblemReply(Reply):
     """An error message with a remedy."""
 
     error: str
