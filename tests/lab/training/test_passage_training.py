@@ -166,14 +166,14 @@ def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.lab.training.networks import EncoderSize
-    from clew.lab.training.passages.fitting import Fitting, PassageSettings, fit_passages, measure
+    from clew.lab.training.passages.fitting import PassageFitting, PassageSettings, fit_passages, measure
 
     settings = PassageSettings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
     figures = fit_passages([house], tmp_path, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     read = PassageNetwork(tmp_path)
     assert {"single in 1", "multi in 10 by search"} <= set(measure([house], tmp_path))
-    fitting = Fitting.open(settings, tokenised([house]), tmp_path, lambda _: None)
+    fitting = PassageFitting.open(settings, tokenised([house]), tmp_path, lambda _: None)
     network, _ = fitting.fit(None)
     pairs = fitting.lessons.candidates[:3]
     exact = fitting.judge(network, pairs)

@@ -21,13 +21,13 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
-from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
+from clew.lab.training.gradient import Contrast, ContrastQuestion, ContrastSettings, Ids
 from clew.lab.training.networks import start_encoder, teacher_network
-from clew.lab.training.passages.examples import Source
+from clew.lab.training.passages.examples import PassageSource
 from clew.lab.training.passages.fitting import (
-    Fitting,
-    Lesson,
     Lessons,
+    PassageFitting,
+    PassageLesson,
     PassageSettings,
     TaughtSettings,
     Tokens,
@@ -54,7 +54,7 @@ class EmbedderSettings(ContrastSettings, TaughtSettings):
     pieces: int = 3000
 
 
-def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson]:
+def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[PassageLesson]:
     """Return the answerable examples, and excerpts of passages that should find their passage."""
     made = [lesson for lesson in lessons.lessons if lesson.right]
     long = [place for place, passage in enumerate(lessons.passages) if len(passage.text) > PIECE[1]]
@@ -63,11 +63,11 @@ def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson
         length = rng.randint(*PIECE)
         start = rng.randint(0, len(text) - length)
         asked = [token for token in text[start : start + length] if rng.random() < KEPT]
-        made.append(Lesson(asked or text[:1], [], {place: ((start, start), None)}, []))
+        made.append(PassageLesson(asked or text[:1], [], {place: ((start, start), None)}, []))
     return made
 
 
-def query_tokens(lesson: Lesson) -> Ids:
+def query_tokens(lesson: PassageLesson) -> Ids:
     """Return the input tokens of a question, followed by the known text."""
     known = [SEMICOLON, *lesson.known] if lesson.known else []
     return [FIRST_TOKEN, *lesson.question, *known, LAST_TOKEN]
@@ -78,7 +78,7 @@ def passage_tokens(passage: Tokens) -> Ids:
     return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
 
 
-def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
+def taught_by(fitting: PassageFitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
     """Fine-tune a cross-encoder on the examples and return its scores of their candidates."""
     tutor = teacher_network(fitting.torch, teacher).to(fitting.device)
     fitting.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
@@ -94,7 +94,7 @@ def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> di
     }
 
 
-def measure_next(sources: Sequence[Source], folder: Path) -> dict[str, float]:
+def measure_next(sources: Sequence[PassageSource], folder: Path) -> dict[str, float]:
     """Measure how often the closest passages contain a whole answer, and the missing part if one part is known."""
     embedder, shares = PassageEmbedder(folder), defaultdict[str, list[bool]](list)
     for source in sources:
@@ -117,7 +117,7 @@ def measure_next(sources: Sequence[Source], folder: Path) -> dict[str, float]:
 
 
 def fit_next_passage(
-    sources: Sequence[Source],
+    sources: Sequence[PassageSource],
     out: Path,
     settings: EmbedderSettings,
     card: dict[str, Any],
@@ -126,13 +126,13 @@ def fit_next_passage(
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
-    fitting = Fitting.open(PassageSettings(seed=settings.seed), lessons, out / "steps", say)
+    fitting = PassageFitting.open(PassageSettings(seed=settings.seed), lessons, out / "steps", say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
     taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
     encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
-    questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
+    questions = [ContrastQuestion(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
     texts = list(map(passage_tokens, lessons.passages))
     losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
     export_network(fitting.torch, out, card, pooled={ENCODER: encoder})

@@ -34,12 +34,13 @@ from clew.lab.training.networks import (
     start_encoder,
     teacher_network,
 )
-from clew.lab.training.passages.examples import Question, Source, read_source
+from clew.lab.training.passages.examples import PassageSource, SourceQuestion, read_source
 from clew.models import passages as reading
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 
+Say = Callable[[str], None]
 Pair = tuple[Ids, Ids, int]
 """A question, the known text, and the index of a passage."""
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
@@ -93,7 +94,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class PassageLesson:
     """A question, optionally with known text, and the supporting tokens and short answer of each right passage."""
 
     question: Ids
@@ -108,7 +109,7 @@ class Lessons:
     """All examples over one list of passages, and questions that only a teacher can score."""
 
     passages: list[Tokens]
-    lessons: list[Lesson]
+    lessons: list[PassageLesson]
     made_up: list[Pair]
 
     @property
@@ -117,7 +118,7 @@ class Lessons:
         return [(one.question, [], p) for one in self.lessons if not one.known for p in (*one.right, *one.wrong)]
 
 
-def tokenised(sources: Sequence[Source]) -> Lessons:
+def tokenised(sources: Sequence[PassageSource]) -> Lessons:
     """Tokenise the sources with the network's length limits."""
     tokenizer = open_tokenizer()
 
@@ -142,8 +143,8 @@ def tokenised(sources: Sequence[Source]) -> Lessons:
 
 
 def _lessons(
-    question: Question, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
-) -> Iterator[Lesson]:
+    question: SourceQuestion, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
+) -> Iterator[PassageLesson]:
     """Yield the question and, if it has several parts, the question with each part known."""
     right = {}
     for place, gold in question.gold.items():
@@ -152,11 +153,11 @@ def _lessons(
         if telling is not None:
             right[first + place] = (telling, own.covering(*gold.short) if gold.short else None)
     wrong = [first + place for place in question.candidates if place not in question.gold]
-    yield Lesson(asked, [], right, wrong)
+    yield PassageLesson(asked, [], right, wrong)
     for part, quote in enumerate(question.quotes if len(question.quotes) > 1 else ()):
         done = [place for place in right if question.gold[place - first].part == part]
         rest = {place: (telling, None) for place, (telling, _) in right.items() if place not in done}
-        yield Lesson(asked, ids(quote, reading.LONGEST_KNOWN), rest, wrong + done)
+        yield PassageLesson(asked, ids(quote, reading.LONGEST_KNOWN), rest, wrong + done)
 
 
 def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
@@ -172,7 +173,7 @@ def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting(Descent):
+class PassageFitting(Descent):
     """Trains networks in sequence with the same settings and examples. `steps` stores finished steps."""
 
     settings: PassageSettings
@@ -180,7 +181,7 @@ class Fitting(Descent):
     steps: Path
 
     @classmethod
-    def open(cls, settings: PassageSettings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
+    def open(cls, settings: PassageSettings, lessons: Lessons, steps: Path, say: Say) -> PassageFitting:
         """Create a trainer, on a GPU if available."""
         return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
 
@@ -285,7 +286,7 @@ class Fitting(Descent):
             total = total + TAUGHT * ((relevance[known] - expected) ** 2).mean()
         return total
 
-    def _drawn(self, lesson: Lesson) -> tuple[list[int], list[int]]:
+    def _drawn(self, lesson: PassageLesson) -> tuple[list[int], list[int]]:
         """Draw right passages, and wrong ones with hard ones first."""
         right, wrong = list(lesson.right), lesson.wrong
         right = self.rng.sample(right, min(len(right), MAX_RIGHT))
@@ -319,7 +320,7 @@ def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
 # 5 Files
 
 
-def measure(sources: Sequence[Source], folder: Path) -> dict[str, float]:
+def measure(sources: Sequence[PassageSource], folder: Path) -> dict[str, float]:
     """Measure how often all gold passages rank in the top 1, 5 and 10, by the network in a folder and by search."""
     network = PassageNetwork(folder)
     shares: dict[str, list[bool]] = defaultdict(list)
@@ -342,18 +343,18 @@ def measure(sources: Sequence[Source], folder: Path) -> dict[str, float]:
 
 
 def fit_passages(
-    sources: Sequence[Source],
+    sources: Sequence[PassageSource],
     out: Path,
     settings: PassageSettings,
     card: dict[str, Any],
-    say: Callable[[str], None],
+    say: Say,
     teacher: Path | None = None,
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
-    fitting = Fitting.open(settings, lessons, out / "steps", say)
+    fitting = PassageFitting.open(settings, lessons, out / "steps", say)
     network, losses = fitting.fit(teacher)
     states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
     export_network(fitting.torch, out, card, states=states, heads=heads)
@@ -364,15 +365,15 @@ S = TypeVar("S", bound=TaughtSettings)
 
 
 def train_on_sources(
-    fit: Callable[[Sequence[Source], Path, S, dict[str, Any], Callable[[str], None], Path | None], dict[str, float]],
-    measured: Callable[[Sequence[Source], Path], dict[str, float]],
+    fit: Callable[[Sequence[PassageSource], Path, S, dict[str, Any], Say, Path | None], dict[str, float]],
+    measured: Callable[[Sequence[PassageSource], Path], dict[str, float]],
     settings: S,
     sources: Sequence[Path],
     out: Path,
     *,
     teacher: Path | None = None,
     left_out: str | None = None,
-    say: Callable[[str], None] = print,
+    say: Say = print,
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     names = [source.name for source in sources]
