@@ -36,12 +36,11 @@ def passages(
 ) -> None:
     """Train the network that reads a question with passages (needs the extra `train`, hours without a GPU)."""
     from clew.core.disk import refuse_foreign
-    from clew.lab.training.passages.fitting import PassageSettings, fit_passages, measure, train_on_sources
+    from clew.lab.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
-    settings = PassageSettings(epochs=epochs, seed=seed)
-    figures = train_on_sources(
-        fit_passages, measure, settings, sources, output, teacher=teacher, left_out=left_out, say=err.line
+    figures = train_passages(
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
     )
     show_figures("The passage network", figures, as_json=as_json)
 
@@ -57,13 +56,11 @@ def next_passage(
 ) -> None:
     """Train the embedder that finds the passages of an answer (needs the extra `train`, an hour without a GPU)."""
     from clew.core.disk import refuse_foreign
-    from clew.lab.training.next_passage import EmbedderSettings, fit_next_passage, measure_next
-    from clew.lab.training.passages.fitting import train_on_sources
+    from clew.lab.training.next_passage import train_next_passage
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
-    settings = EmbedderSettings(epochs=epochs, seed=seed)
-    figures = train_on_sources(
-        fit_next_passage, measure_next, settings, sources, output, teacher=teacher, left_out=left_out, say=err.line
+    figures = train_next_passage(
+        sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
     )
     show_figures("The embedder of passages", figures, as_json=as_json)
     if not as_json:

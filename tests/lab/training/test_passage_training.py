@@ -166,14 +166,14 @@ def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.lab.training.networks import EncoderSize
-    from clew.lab.training.passages.fitting import PassageFitting, PassageSettings, fit_passages, measure
+    from clew.lab.training.passages.fitting import Fitting, Settings, fit_passages, measure
 
-    settings = PassageSettings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
+    settings = Settings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
     figures = fit_passages([house], tmp_path, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     read = PassageNetwork(tmp_path)
-    assert {"single in 1", "multi in 10 by search"} <= set(measure([house], tmp_path))
-    fitting = PassageFitting.open(settings, tokenised([house]), tmp_path, lambda _: None)
+    assert {"single in 1", "multi in 10 by search"} <= set(measure([house], read))
+    fitting = Fitting.open(settings, tokenised([house]), tmp_path, lambda _: None)
     network, _ = fitting.fit(None)
     pairs = fitting.lessons.candidates[:3]
     exact = fitting.judge(network, pairs)
@@ -190,12 +190,12 @@ def test_a_teacher_is_heard_and_its_judgement_is_kept(house, tmp_path):
     from transformers import BertConfig, BertForSequenceClassification
 
     from clew.lab.training.networks import EncoderSize
-    from clew.lab.training.passages.fitting import PassageSettings, fit_passages
+    from clew.lab.training.passages.fitting import Settings, fit_passages
 
     shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path / "teacher")
     BertForSequenceClassification(BertConfig(num_labels=2, **shape)).save_pretrained(tmp_path / "other")
-    settings = PassageSettings(epochs=1, teacher_epochs=1, distillation_epochs=1, size=EncoderSize(1, 4, 64))
+    settings = Settings(epochs=1, teacher_epochs=1, distillation_epochs=1, size=EncoderSize(1, 4, 64))
     said = []
     fit_passages([house], tmp_path / "out", settings, {}, said.append, tmp_path / "teacher")
     assert [line.split(":")[0] for line in said] == ["Teacher", "Passages", "Passages"]
@@ -221,8 +221,8 @@ def test_an_embedder_is_trained_and_opened_by_its_folder(house, tmp_path):
     settings = EmbedderSettings(epochs=3, rate=1e-3, pieces=20, teacher_epochs=1, size=EncoderSize(1, 4, 64))
     figures = fit_next_passage([house], tmp_path / "out", settings, {"seed": 0}, print, tmp_path / "teacher")
     assert figures["loss"] < figures["first_loss"]
-    assert len(open_embedder(str(tmp_path / "out")).embed(["pump"], role="query")) == 1
-    assert {"single in 1", "multi in 10", "next in 5"} <= set(measure_next([house], tmp_path / "out"))
+    embedder = open_embedder(str(tmp_path / "out"))
+    assert {"single in 1", "multi in 10", "next in 5"} <= set(measure_next([house], embedder))
     with (tmp_path / "out" / "encoder.onnx").open("ab") as altered:
         altered.write(b"x")
     with pytest.raises(ModelError, match="digest"):

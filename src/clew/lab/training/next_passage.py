@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,13 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
-from clew.lab.training.gradient import Contrast, ContrastQuestion, ContrastSettings, Ids
-from clew.lab.training.networks import start_encoder, teacher_network
-from clew.lab.training.passages.examples import PassageSource
-from clew.lab.training.passages.fitting import (
-    Lessons,
-    PassageFitting,
-    PassageLesson,
-    PassageSettings,
-    TaughtSettings,
-    Tokens,
-    tokenised,
-)
+from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
+from clew.lab.training.networks import EncoderSize, start_encoder, teacher_network
+from clew.lab.training.passages.examples import Source
+from clew.lab.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.model_card import add_figures
 from clew.models.passages import SEMICOLON
 
 LONGEST = 256
@@ -48,13 +41,17 @@ KEPT = 0.85
 
 
 @dataclass(frozen=True)
-class EmbedderSettings(ContrastSettings, TaughtSettings):
-    """Settings of the passage embedder. `pieces` is the number of excerpts that become questions."""
+class EmbedderSettings(ContrastSettings):
+    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     pieces: int = 3000
+    teacher_epochs: int = 3
+    teacher_rate: float = 3e-5
+    seed: int = 0
+    size: EncoderSize | None = None
 
 
-def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[PassageLesson]:
+def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Lesson]:
     """Return the answerable examples, and excerpts of passages that should find their passage."""
     made = [lesson for lesson in lessons.lessons if lesson.right]
     long = [place for place, passage in enumerate(lessons.passages) if len(passage.text) > PIECE[1]]
@@ -63,11 +60,11 @@ def with_pieces(lessons: Lessons, count: int, rng: random.Random) -> list[Passag
         length = rng.randint(*PIECE)
         start = rng.randint(0, len(text) - length)
         asked = [token for token in text[start : start + length] if rng.random() < KEPT]
-        made.append(PassageLesson(asked or text[:1], [], {place: ((start, start), None)}, []))
+        made.append(Lesson(asked or text[:1], [], {place: ((start, start), None)}, []))
     return made
 
 
-def query_tokens(lesson: PassageLesson) -> Ids:
+def query_tokens(lesson: Lesson) -> Ids:
     """Return the input tokens of a question, followed by the known text."""
     known = [SEMICOLON, *lesson.known] if lesson.known else []
     return [FIRST_TOKEN, *lesson.question, *known, LAST_TOKEN]
@@ -78,7 +75,7 @@ def passage_tokens(passage: Tokens) -> Ids:
     return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
 
 
-def taught_by(fitting: PassageFitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
+def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
     """Fine-tune a cross-encoder on the examples and return its scores of their candidates."""
     tutor = teacher_network(fitting.torch, teacher).to(fitting.device)
     fitting.fit_labels(tutor, settings.teacher_epochs, settings.teacher_rate)
@@ -94,9 +91,9 @@ def taught_by(fitting: PassageFitting, teacher: Path, settings: EmbedderSettings
     }
 
 
-def measure_next(sources: Sequence[PassageSource], folder: Path) -> dict[str, float]:
+def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[str, float]:
     """Measure how often the closest passages contain a whole answer, and the missing part if one part is known."""
-    embedder, shares = PassageEmbedder(folder), defaultdict[str, list[bool]](list)
+    shares: dict[str, list[bool]] = defaultdict(list)
     for source in sources:
         texts = [f"{title} (passage)\n{text}" for title, text in source.passages]
         passages = embedder.embed(texts, role="document")
@@ -117,7 +114,7 @@ def measure_next(sources: Sequence[PassageSource], folder: Path) -> dict[str, fl
 
 
 def fit_next_passage(
-    sources: Sequence[PassageSource],
+    sources: Sequence[Source],
     out: Path,
     settings: EmbedderSettings,
     card: dict[str, Any],
@@ -126,14 +123,34 @@ def fit_next_passage(
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
-    fitting = PassageFitting.open(PassageSettings(seed=settings.seed), lessons, out / "steps", say)
+    fitting = Fitting.open(Settings(seed=settings.seed), lessons, out / "steps", say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
     taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
     encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
-    questions = [ContrastQuestion(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
+    questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
     texts = list(map(passage_tokens, lessons.passages))
     losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
     export_network(fitting.torch, out, card, pooled={ENCODER: encoder})
     return {"first_loss": losses[0], "loss": losses[-1]}
+
+
+def train_next_passage(
+    sources: Sequence[Path],
+    out: Path,
+    *,
+    teacher: Path | None = None,
+    left_out: str | None = None,
+    epochs: int = 5,
+    seed: int = 0,
+    say: Callable[[str], None] = print,
+) -> dict[str, float]:
+    """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
+    settings = EmbedderSettings(epochs=epochs, seed=seed)
+    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
+    figures = fit_next_passage(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
+    if left:
+        figures |= measure_next(left, PassageEmbedder(out))
+        add_figures(out, figures)
+    return figures

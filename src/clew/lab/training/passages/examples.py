@@ -99,7 +99,7 @@ class Gold:
 
 
 @dataclass(frozen=True, eq=False)
-class SourceQuestion:
+class Question:
     """A question with indices of retrieved passages, best first, and of gold passages."""
 
     kind: str
@@ -116,17 +116,17 @@ class SourceQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class PassageSource:
+class Source:
     """Passages with titles, and the questions over them."""
 
     name: str
     passages: tuple[tuple[str, str], ...]
-    questions: tuple[SourceQuestion, ...]
+    questions: tuple[Question, ...]
     made_up: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())
     """Unlabelled questions with candidates, for a teacher to score."""
 
 
-def read_source(source: Path, work: Path, seed: int = 0) -> PassageSource:
+def read_source(source: Path, work: Path, seed: int = 0) -> Source:
     """Read the examples of a source. `work` caches the bases of folders."""
     if source.is_dir():
         return _read_folder(source, work / f"{source.name}.kb", random.Random(f"{seed} {source.name}"))
@@ -135,7 +135,7 @@ def read_source(source: Path, work: Path, seed: int = 0) -> PassageSource:
     return _read_encyclopedic(source)
 
 
-def _read_folder(folder: Path, base: Path, rng: random.Random) -> PassageSource:
+def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
     records = read_records(find_file(folder / "questions.jsonl"), _Question)
     base.parent.mkdir(parents=True, exist_ok=True)
     build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
@@ -155,13 +155,13 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> PassageSource:
                 gold.setdefault(place, Gold(part, span, _short(record.short, nodes[place].text, span)))
         quotes = tuple(one.quote for one in record.gold)
         candidates = tuple(places[node] for node, _ in found)
-        questions.append(SourceQuestion(record.kind, record.question, candidates, gold, quotes))
+        questions.append(Question(record.kind, record.question, candidates, gold, quotes))
     made_up = []
     for text in _made_up(nodes, rng):
         ranked = [places[node] for node, _ in tools.lexical.search(text, 14, among=search.passages).top(14)]
         made_up.append((text, tuple(ranked[:5] + rng.sample(ranked[5:], min(3, len(ranked[5:]))))))
     passages = tuple((node.name, node.text) for node in nodes)
-    return PassageSource(folder.name, passages, tuple(questions), tuple(made_up))
+    return Source(folder.name, passages, tuple(questions), tuple(made_up))
 
 
 def _near(node: Node, page: int | None) -> bool:
@@ -219,7 +219,7 @@ def _sentences(text: str) -> list[str]:
     return [text[slice(*span)] for span in sentence_spans(text)]
 
 
-def _read_encyclopedic(file: Path) -> PassageSource:
+def _read_encyclopedic(file: Path) -> Source:
     raw = read_utf8(file)
     try:
         rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
@@ -245,5 +245,5 @@ def _read_encyclopedic(file: Path) -> PassageSource:
                 quotes.append(text[slice(*span)])
             passages.append((title, text))
         candidates = tuple(range(first, len(passages)))
-        questions.append(SourceQuestion("multi", one.question, candidates, gold, tuple(quotes)))
-    return PassageSource(file.name, tuple(passages), tuple(questions))
+        questions.append(Question("multi", one.question, candidates, gold, tuple(quotes)))
+    return Source(file.name, tuple(passages), tuple(questions))

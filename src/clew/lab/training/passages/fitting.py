@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 
@@ -34,13 +34,12 @@ from clew.lab.training.networks import (
     start_encoder,
     teacher_network,
 )
-from clew.lab.training.passages.examples import PassageSource, SourceQuestion, read_source
+from clew.lab.training.passages.examples import Question, Source, read_source
 from clew.models import passages as reading
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 
-Say = Callable[[str], None]
 Pair = tuple[Ids, Ids, int]
 """A question, the known text, and the index of a passage."""
 TELLING, SHORT, TAUGHT = 0.5, 0.25, 0.3
@@ -54,26 +53,20 @@ READ_AT_ONCE = {"cuda": 256, "cpu": 24}
 
 
 @dataclass(frozen=True)
-class TaughtSettings:
-    """Settings of trainings with a teacher. `size` is for a randomly initialised encoder, for quick trials."""
-
-    teacher_epochs: int = 3
-    teacher_rate: float = 3e-5
-    seed: int = 0
-    size: EncoderSize | None = None
-
-
-@dataclass(frozen=True)
-class PassageSettings(TaughtSettings):
-    """Settings of the passage network."""
+class Settings:
+    """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     epochs: int = 4
     rate: float = 5e-5
+    teacher_epochs: int = 3
+    teacher_rate: float = 3e-5
     distillation_epochs: int = 3
     distillation_rate: float = 1e-4
     distillation_batch: int = 256
     questions: int = 16
     passages: int = 11
+    seed: int = 0
+    size: EncoderSize | None = None
 
 
 # 1 Examples
@@ -94,7 +87,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, eq=False)
-class PassageLesson:
+class Lesson:
     """A question, optionally with known text, and the supporting tokens and short answer of each right passage."""
 
     question: Ids
@@ -109,7 +102,7 @@ class Lessons:
     """All examples over one list of passages, and questions that only a teacher can score."""
 
     passages: list[Tokens]
-    lessons: list[PassageLesson]
+    lessons: list[Lesson]
     made_up: list[Pair]
 
     @property
@@ -118,7 +111,7 @@ class Lessons:
         return [(one.question, [], p) for one in self.lessons if not one.known for p in (*one.right, *one.wrong)]
 
 
-def tokenised(sources: Sequence[PassageSource]) -> Lessons:
+def tokenised(sources: Sequence[Source]) -> Lessons:
     """Tokenise the sources with the network's length limits."""
     tokenizer = open_tokenizer()
 
@@ -143,8 +136,8 @@ def tokenised(sources: Sequence[PassageSource]) -> Lessons:
 
 
 def _lessons(
-    question: SourceQuestion, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
-) -> Iterator[PassageLesson]:
+    question: Question, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
+) -> Iterator[Lesson]:
     """Yield the question and, if it has several parts, the question with each part known."""
     right = {}
     for place, gold in question.gold.items():
@@ -153,11 +146,11 @@ def _lessons(
         if telling is not None:
             right[first + place] = (telling, own.covering(*gold.short) if gold.short else None)
     wrong = [first + place for place in question.candidates if place not in question.gold]
-    yield PassageLesson(asked, [], right, wrong)
+    yield Lesson(asked, [], right, wrong)
     for part, quote in enumerate(question.quotes if len(question.quotes) > 1 else ()):
         done = [place for place in right if question.gold[place - first].part == part]
         rest = {place: (telling, None) for place, (telling, _) in right.items() if place not in done}
-        yield PassageLesson(asked, ids(quote, reading.LONGEST_KNOWN), rest, wrong + done)
+        yield Lesson(asked, ids(quote, reading.LONGEST_KNOWN), rest, wrong + done)
 
 
 def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
@@ -173,15 +166,15 @@ def joined(pair: Pair, passage: Tokens) -> tuple[Ids, int, int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class PassageFitting(Descent):
+class Fitting(Descent):
     """Trains networks in sequence with the same settings and examples. `steps` stores finished steps."""
 
-    settings: PassageSettings
+    settings: Settings
     lessons: Lessons
     steps: Path
 
     @classmethod
-    def open(cls, settings: PassageSettings, lessons: Lessons, steps: Path, say: Say) -> PassageFitting:
+    def open(cls, settings: Settings, lessons: Lessons, steps: Path, say: Callable[[str], None]) -> Fitting:
         """Create a trainer, on a GPU if available."""
         return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons, steps=steps)
 
@@ -286,7 +279,7 @@ class PassageFitting(Descent):
             total = total + TAUGHT * ((relevance[known] - expected) ** 2).mean()
         return total
 
-    def _drawn(self, lesson: PassageLesson) -> tuple[list[int], list[int]]:
+    def _drawn(self, lesson: Lesson) -> tuple[list[int], list[int]]:
         """Draw right passages, and wrong ones with hard ones first."""
         right, wrong = list(lesson.right), lesson.wrong
         right = self.rng.sample(right, min(len(right), MAX_RIGHT))
@@ -320,9 +313,8 @@ def _keep(file: Path, write: Callable[[IO[bytes]], None]) -> None:
 # 5 Files
 
 
-def measure(sources: Sequence[PassageSource], folder: Path) -> dict[str, float]:
-    """Measure how often all gold passages rank in the top 1, 5 and 10, by the network in a folder and by search."""
-    network = PassageNetwork(folder)
+def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, float]:
+    """Measure how often all gold passages rank in the top 1, 5 and 10 by relevance and by search."""
     shares: dict[str, list[bool]] = defaultdict(list)
     best: dict[bool, list[float]] = {True: [], False: []}
     for source in sources:
@@ -343,60 +335,69 @@ def measure(sources: Sequence[PassageSource], folder: Path) -> dict[str, float]:
 
 
 def fit_passages(
-    sources: Sequence[PassageSource],
+    sources: Sequence[Source],
     out: Path,
-    settings: PassageSettings,
+    settings: Settings,
     card: dict[str, Any],
-    say: Say,
+    say: Callable[[str], None],
     teacher: Path | None = None,
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
-    fitting = PassageFitting.open(settings, lessons, out / "steps", say)
+    fitting = Fitting.open(settings, lessons, out / "steps", say)
     network, losses = fitting.fit(teacher)
     states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
     export_network(fitting.torch, out, card, states=states, heads=heads)
     return {"first_loss": losses[0], "loss": losses[-1]}
 
 
-S = TypeVar("S", bound=TaughtSettings)
-
-
-def train_on_sources(
-    fit: Callable[[Sequence[PassageSource], Path, S, dict[str, Any], Say, Path | None], dict[str, float]],
-    measured: Callable[[Sequence[PassageSource], Path], dict[str, float]],
-    settings: S,
+def train_passages(
     sources: Sequence[Path],
     out: Path,
     *,
     teacher: Path | None = None,
     left_out: str | None = None,
-    say: Say = print,
+    epochs: int = 4,
+    seed: int = 0,
+    say: Callable[[str], None] = print,
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
+    settings = Settings(epochs=epochs, seed=seed)
+    kept, left, card = split_sources(sources, out, teacher, left_out, seed, say)
+    figures = fit_passages(kept, out, settings, card | {"settings": asdict(settings)}, say, teacher)
+    if left:
+        figures |= measure(left, PassageNetwork(out))
+        add_figures(out, figures)
+    return figures
+
+
+def split_sources(
+    sources: Sequence[Path],
+    out: Path,
+    teacher: Path | None,
+    left_out: str | None,
+    seed: int,
+    say: Callable[[str], None],
+) -> tuple[list[Source], list[Source], dict[str, Any]]:
+    """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
     if len(set(names)) < len(names):
         raise InputError("two of the sources have the same name: rename one")
     folders = [source.name for source in sources if source.is_dir()]
-    own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), settings.seed)
+    own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), seed)
     open_torch()  # report missing packages before reading
     read = []
     for source in sources:
         say(f"reading {source}")
-        read.append(read_source(source, out / "steps", settings.seed))
+        read.append(read_source(source, out / "steps", seed))
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
         "start": start_card(),
         "teacher": None if teacher is None else str(teacher),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,
-        "seed": settings.seed,
-        "settings": asdict(settings),
+        "seed": seed,
     }
-    figures = fit(kept, out, settings, card, say, teacher)
-    if left:
-        figures |= measured(left, out)
-        add_figures(out, figures)
-    return figures
+    return kept, left, card
