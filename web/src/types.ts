@@ -26,7 +26,7 @@ export interface Ask {
   text: string | null;
   value: boolean | number | string | null;
   columns: string[];
-  rows: ((NodeCell | boolean | number | string | null)[])[];
+  rows: ((Node | boolean | number | string | null)[])[];
   state: "found" | "maybe" | "not_found";
   found: boolean;
   certainty: number | null;
@@ -347,13 +347,6 @@ export interface NewUser {
   asks_per_day?: number | null;
   active?: boolean | null;
   name: string;
-}
-
-/** A node in a row. */
-export interface NodeCell {
-  key: string;
-  name: string;
-  type: string;
 }
 
 /** Everything about one node. */

@@ -248,16 +248,8 @@ def update(
 def show_report(report: BuildReport, as_json: bool) -> None:
     """Print the size of the base, notes and skipped rows."""
     if as_json:
-        print_json(
-            {
-                "base": str(report.folder),
-                "nodes": report.nodes,
-                "edges": report.edges,
-                "skipped": report.skipped,
-                "problems": [asdict(problem) for problem in report.problems],
-                "notes": list(report.notes),
-            }
-        )
+        values = asdict(report)
+        print_json({"base": str(values.pop("folder")), **values})
         return
     out.line(f"{report.folder}: {report.nodes:,} nodes, {report.edges:,} edges")
     for note in report.notes:

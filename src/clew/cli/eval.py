@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -97,13 +96,6 @@ def show_failure(label: str, failure: dict[str, object]) -> None:
     out.line()
 
 
-class MatchRule(StrEnum):
-    """Rule for comparing names with gold answers."""
-
-    strict = "strict"
-    lenient = "lenient"
-
-
 def evaluate(
     questions: Questions,
     kb: DatasetBase = None,
@@ -114,7 +106,9 @@ def evaluate(
     limit: Sample = None,
     seed: SampleSeed = 0,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = None,
-    match: Annotated[MatchRule | None, typer.Option("--match", help="Name comparison. Default: strict.")] = None,
+    match: Annotated[
+        Literal["strict", "lenient"] | None, typer.Option("--match", help="Name comparison. Default: strict.")
+    ] = None,
     topics: Topics = False,
     per_question: Annotated[
         bool, typer.Option("--per-question", help="Ask each question only over its own paragraphs.")
@@ -156,7 +150,7 @@ def evaluate(
             kb,
             model=opened,
             embedder=embedder,
-            match=None if match is None else match.value,
+            match=match,
             per_question=per_question or documents is not None,
             edges=edge_options(graph, neighbours),
             say=stage,

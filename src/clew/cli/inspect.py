@@ -33,7 +33,8 @@ def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(facts)
         return
-    sizes = [f"{_count(facts[what])} {what}" for what in ("nodes", "edges")]
+    counts = {what: facts[what] for what in ("nodes", "edges")}
+    sizes = [f"{'uncounted' if count is None else f'{count:,}'} {what}" for what, count in counts.items()]
     sizes += [f"{facts['bytes'] / 1e6:,.1f} MB"] if "bytes" in facts else []
     out.line((shown_place(base), "bold"), f"  {', '.join(sizes)}")
     out.line(f"{KINDS[facts['kind']]}; {_where_searched(facts)}")
@@ -68,10 +69,6 @@ def _where_searched(facts: dict[str, Any]) -> str:
     vectors = facts["vectors"]
     state = "for all nodes" if vectors["complete"] else "computed as they are needed"
     return f"names and texts from {facts['texts']}, vectors from {vectors['place']}, {state}"
-
-
-def _count(number: int | None) -> str:
-    return "uncounted" if number is None else f"{number:,}"
 
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:

@@ -16,7 +16,6 @@ from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
 
 if TYPE_CHECKING:  # optional dependencies
-    from clew.server.database import DatabaseStore
     from clew.server.team.provider import Provider
     from clew.server.team.team import Team
 
@@ -119,7 +118,11 @@ def serve(
     access: Door = Access() if keys is None else read_keys(keys)
     if token is not None:
         access = Access((Grant("token", digest_of(token), {EVERY_BASE: "admin"}),))
-    shared = None if state is None else _shared(state)
+    shared = None
+    if state is not None:
+        from clew.server.database import DatabaseStore  # optional dependency
+
+        shared = DatabaseStore(state)
     if users is not None:
         access = _team(Team.open(users))
     elif shared is not None and token is None and keys is None:
@@ -168,12 +171,6 @@ def _refuse_files(state: str, given: Mapping[str, object]) -> None:
             raise InputError(
                 f"--state stores everything in the database: leave out {option}, and create bases on the page"
             )
-
-
-def _shared(address: str) -> DatabaseStore:
-    from clew.server.database import DatabaseStore  # optional dependency
-
-    return DatabaseStore(address)
 
 
 def _team(team: Team) -> Team:

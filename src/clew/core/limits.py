@@ -1,4 +1,4 @@
-"""Limits for reading files: memory and seconds of a subprocess, and steps of work in proportion to the file's size.
+"""Limits for reading files and replies: memory and seconds of a subprocess, steps of work, bytes of a reply.
 
 Memory and seconds are limited only if the operating system supports it. Otherwise the parent must end the process.
 """
@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -91,3 +92,23 @@ def spend(steps: int) -> None:
         left[0] -= steps
         if left[0] < 0:
             raise TooLargeError("the file requires far more cells or text than its size justifies: export it again")
+
+
+class ReplyTooLongError(ValueError):
+    """A reply has more bytes than the caller reads."""
+
+
+def read_bounded(pieces: Iterable[bytes], most_bytes: int, seconds: float) -> bytes:
+    """Return the pieces joined. Raise ReplyTooLongError, or TimeoutError if they take longer than `seconds`.
+
+    HTTP clients apply their timeout to each piece, so a server that sends single bytes can exceed any total time.
+    """
+    deadline = time.monotonic() + seconds
+    content = bytearray()
+    for piece in pieces:
+        content += piece
+        if len(content) > most_bytes:
+            raise ReplyTooLongError(f"a reply is longer than {most_bytes:,} bytes")
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"a reply takes longer than {seconds:g} seconds")
+    return bytes(content)

@@ -32,7 +32,7 @@ def answer_card(run: Mapping[str, Any], limit: int = 10) -> str:
     return "".join([*parts, f'<p style="{FAINT}">{escape(run["method"])}, {run["seconds"]:.3f} s</p></div>'])
 
 
-def framed(page: str, height: int = 640) -> str:
+def framed(page: str) -> str:
     """Embed a page in a sandboxed frame that runs no scripts."""
-    style = "width:100%;border:1px solid #8884;border-radius:8px"
-    return f'<iframe sandbox="" srcdoc="{escape(page)}" style="{style};height:{height}px"></iframe>'
+    style = "width:100%;border:1px solid #8884;border-radius:8px;height:640px"
+    return f'<iframe sandbox="" srcdoc="{escape(page)}" style="{style}"></iframe>'

@@ -67,7 +67,7 @@ def read_trace(file: Path) -> TraceFile:
     return TraceFile(tuple(steps.values()), tuple(roots), tuple(outside))
 
 
-def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
+def to_otlp(trace: TraceFile) -> dict[str, Any]:
     """Convert a trace to OTLP JSON for /v1/traces. Model calls follow the gen_ai conventions."""
     first = json.dumps([(step.name, step.start) for step in trace.steps])
     trace_id = hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -82,7 +82,7 @@ def to_otlp(trace: TraceFile, service: str = "clew") -> dict[str, Any]:
 
     for root in trace.roots:
         visit(root, "")
-    resource = {"attributes": _attributes({"service.name": service})}
+    resource = {"attributes": _attributes({"service.name": "clew"})}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "clew"}, "spans": spans}]}]}
 
 

@@ -25,7 +25,7 @@ from clew.server.serving import Served
 from clew.server.settings import ServerSettings
 from clew.server.state import GrantOf, State, StateOf
 from clew.server.team.team import ProviderError, RefusedError, TooManyError
-from clew.server.wire import Problem
+from clew.server.wire import ProblemReply
 from clew.server.worker_pool import WorkerEndedError, WorkerPool
 
 if TYPE_CHECKING:  # an extra
@@ -44,7 +44,7 @@ STATUS: tuple[tuple[type[ClewError], int], ...] = (
     (ModelError, 502),
 )
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem} for status in (400, 401, 403, 404, 413, 422, 429, 502, 503)
+    status: {"model": ProblemReply} for status in (400, 401, 403, 404, 413, 422, 429, 502, 503)
 }
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from anyio import to_thread
 from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from clew.answering.methods import catalog
 from clew.core.states import certainty_in_words, headline, sections
@@ -35,7 +35,6 @@ UNCHECKED = "Being written, not checked yet: "
 class ContentPart(BaseModel):
     """A part of a message. Images and audio are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
     type: str
     text: Annotated[str, Field(max_length=100_000)] = ""
 
@@ -43,7 +42,6 @@ class ContentPart(BaseModel):
 class ChatMessage(BaseModel):
     """One message of a conversation."""
 
-    model_config = ConfigDict(extra="ignore")
     role: Annotated[str, Field(max_length=50)]
     content: Annotated[str, Field(max_length=100_000)] | Annotated[list[ContentPart], Field(max_length=100)] | None = (
         None
@@ -59,14 +57,12 @@ class ChatMessage(BaseModel):
 class StreamOptions(BaseModel):
     """Options of a stream."""
 
-    model_config = ConfigDict(extra="ignore")
     include_usage: bool = False
 
 
 class ChatRequest(BaseModel):
     """Request of a chat client. Unsupported fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
     model: Annotated[str, Field(min_length=1, max_length=300)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=1000)]
     stream: bool = False

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Protocol
+from typing import Any
 
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError, NotFoundError
@@ -96,44 +96,6 @@ def _check_packed(content: bytes, part: str) -> None:
                             raise InputError("the file unpacks to far more than its size (zip bomb)")
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError):
         raise InputError("the file is damaged: it cannot be unpacked") from None
-
-
-class BaseDocuments(Protocol):
-    """The files of a base, and the state of its build."""
-
-    @property
-    def base(self) -> str | Path:
-        """Location of the base that is built from the files."""
-
-    def names(self) -> dict[str, int]:
-        """Return file sizes by name."""
-
-    def indexed(self) -> Mapping[str, Any]:
-        """Return the files in the base, with values that identify their content."""
-
-    def put(self, name: str, content: bytes) -> str:
-        """Check and store a file, then build. Return its normalised name."""
-
-    def delete(self, name: str) -> None:
-        """Remove a file, then build. It can be restored for a limited time."""
-
-    def deleted(self) -> list[str]:
-        """Return the files that can be restored."""
-
-    def restore(self, name: str) -> None:
-        """Undo a deletion, then build."""
-
-    def state(self) -> BuildReply:
-        """Return the state of the build."""
-
-    def folder_with(self, name: str) -> AbstractContextManager[Path]:
-        """Return a folder that contains this file, if it exists."""
-
-    def resume(self) -> None:
-        """Build changes that were not built when a server stopped."""
-
-    def close(self, patience: float = 20.0) -> None:
-        """Wait for a build, or stop it after `patience` seconds."""
 
 
 def check_upload(kept: Collection[str], name: str, content: bytes, most_files: int) -> str:

@@ -6,44 +6,23 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clew.core.disk import write_whole
 from clew.core.errors import InputError, NotFoundError
-from clew.server.documents import KEPT_SECONDS, BaseDocuments, DocumentFolder
+from clew.server.documents import KEPT_SECONDS, DocumentFolder
 from clew.server.wire import BaseChange
+
+if TYPE_CHECKING:  # an extra
+    from clew.server.shared_bases import SharedBases, SharedDocuments
+else:
+    SharedBases = SharedDocuments = Any
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,49}")
 ABOUT = "about.json"
 MOST = 200
 """Maximum number of bases created on the page."""
-
-
-class MadeBases(Protocol):
-    """Bases created on the page. Deleted bases can be restored for an hour."""
-
-    def all(self) -> Mapping[str, BaseDocuments]:
-        """Return all bases."""
-
-    def make(self, name: str, about: BaseChange) -> BaseDocuments:
-        """Create an empty base."""
-
-    def describe(self, name: str, about: BaseChange) -> None:
-        """Update the title or description. Omitted fields stay unchanged."""
-
-    def about(self, name: str) -> dict[str, str]:
-        """Return title and description."""
-
-    def delete(self, name: str) -> None:
-        """Delete a base. Its build must have ended."""
-
-    def deleted(self) -> list[str]:
-        """Return the bases that can be restored. Remove expired bases."""
-
-    def restore(self, name: str) -> BaseDocuments:
-        """Undo a deletion."""
 
 
 def checked_base_name(name: str) -> str:
@@ -115,3 +94,9 @@ class ManagedBases:
 
     def _open(self, name: str) -> DocumentFolder:
         return DocumentFolder(self.folder / name, self.most_files)
+
+
+BaseDocuments: TypeAlias = DocumentFolder | SharedDocuments
+"""The files of a base and the state of its build, in a folder or in the database of several servers."""
+MadeBases: TypeAlias = ManagedBases | SharedBases
+"""Bases created on the page, in a folder or in the database of several servers."""

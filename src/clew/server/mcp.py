@@ -25,16 +25,7 @@ from clew.server.asking import Asker
 from clew.server.chat import written
 from clew.server.serving import ServedBase
 from clew.server.state import GrantOf, StateOf
-from clew.server.wire import (
-    AnswerReply,
-    AskRequest,
-    CountReply,
-    DrawnNode,
-    EdgeReply,
-    FoundReply,
-    NodePage,
-    NodeReply,
-)
+from clew.server.wire import AnswerReply, AskRequest, FoundReply, GraphReply, NodePage
 
 VERSIONS = ("2025-06-18", "2025-03-26", "2024-11-05")
 """Supported protocol versions, newest first."""
@@ -96,26 +87,7 @@ class _Nodes(BaseModel):
     nodes: list[FoundReply]
 
 
-class _Between(BaseModel):
-    """Result of `subgraph`."""
-
-    nodes: list[DrawnNode]
-    edges: list[EdgeReply]
-    paths: list[dict[str, Any]]
-    disconnected: bool
-
-
-class _Around(BaseModel):
-    """Result of `neighbors`."""
-
-    nodes: list[NodeReply]
-    edges: list[EdgeReply]
-    counts: list[CountReply]
-    left_out: int
-
-
 class _Call(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     name: str
     arguments: dict[str, Any] = {}
 
@@ -163,9 +135,9 @@ TOOLS: Mapping[str, Tool] = {
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
     "find": Tool("Find nodes by name: exact, then misspelt, then by meaning.", _Find, _Nodes, _find),
     "show": Tool("Show one node: its document and its neighbours by relation.", _Node, NodePage, _show),
-    "neighbors": Tool("List the edges of a node.", _Neighbors, _Around, _neighbors),
+    "neighbors": Tool("List the edges of a node.", _Neighbors, GraphReply, _neighbors),
     "subgraph": Tool(
-        "Show how entities are connected: the shortest paths between them.", _Subgraph, _Between, _subgraph
+        "Show how entities are connected: the shortest paths between them.", _Subgraph, GraphReply, _subgraph
     ),
 }
 

@@ -22,62 +22,44 @@ SESSION = {
     "description": f"Session cookie (`{SECURE_COOKIE}` over HTTPS). Changes require the header `x-csrf-token`.",
 }
 ASKED = {"question": "Which genes cause Marfan syndrome?"}
-EXAMPLES: dict[tuple[str, str], dict[str, Any]] = {
+MESSAGES = {"model": "medicine", "messages": [{"role": "user", "content": ASKED["question"]}]}
+CALLED = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "ask", "arguments": ASKED}}
+EXAMPLES: dict[tuple[str, str], dict[str, tuple[str, dict[str, Any]]]] = {
     ("/v1/bases/{base}/ask", "post"): {
-        "question": {"summary": "A question", "value": ASKED},
-        "follow-up": {
-            "summary": "A follow-up that leans on an earlier question",
-            "value": {"question": "What about Noonan syndrome?", "history": [ASKED["question"]]},
-        },
-        "changed": {
-            "summary": "The same name, meant otherwise",
-            "value": {**ASKED, "fixes": {"Marfan syndrome": ["OMIM:154700"]}},
-        },
+        "question": ("A question", ASKED),
+        "follow-up": (
+            "A follow-up that leans on an earlier question",
+            {"question": "What about Noonan syndrome?", "history": [ASKED["question"]]},
+        ),
+        "changed": ("The same name, meant otherwise", {**ASKED, "fixes": {"Marfan syndrome": ["OMIM:154700"]}}),
     },
-    ("/v1/bases/{base}/estimate", "post"): {"question": {"summary": "A question", "value": {**ASKED, "model": "fast"}}},
+    ("/v1/bases/{base}/estimate", "post"): {"question": ("A question", {**ASKED, "model": "fast"})},
     ("/v1/chat/completions", "post"): {
-        "question": {
-            "summary": "A base as a chat model",
-            "value": {"model": "medicine", "messages": [{"role": "user", "content": ASKED["question"]}]},
-        },
-        "streamed": {
-            "summary": "Streamed, with the tokens spent at the end",
-            "value": {
-                "model": "medicine",
-                "messages": [{"role": "user", "content": ASKED["question"]}],
-                "stream": True,
-                "stream_options": {"include_usage": True},
-            },
-        },
+        "question": ("A base as a chat model", MESSAGES),
+        "streamed": (
+            "Streamed, with the tokens spent at the end",
+            {**MESSAGES, "stream": True, "stream_options": {"include_usage": True}},
+        ),
     },
-    ("/v1/bases/{base}/runs/{run}/feedback", "post"): {"right": {"summary": "It is right", "value": {"right": True}}},
-    ("/v1/bases", "post"): {"new": {"summary": "An empty base", "value": {"name": "papers", "title": "Our papers"}}},
-    ("/v1/bases/{base}", "patch"): {"told": {"summary": "What it is", "value": {"description": "Diseases and genes."}}},
-    ("/v1/bases/{base}/model", "put"): {"chosen": {"summary": "No model", "value": {"model": "none"}}},
+    ("/v1/bases/{base}/runs/{run}/feedback", "post"): {"right": ("It is right", {"right": True})},
+    ("/v1/bases", "post"): {"new": ("An empty base", {"name": "papers", "title": "Our papers"})},
+    ("/v1/bases/{base}", "patch"): {"told": ("What it is", {"description": "Diseases and genes."})},
+    ("/v1/bases/{base}/model", "put"): {"chosen": ("No model", {"model": "none"})},
     ("/v1/bases/{base}/members/{name}", "put"): {
-        "given": {"summary": "May ask", "value": {"role": "reader"}},
-        "taken": {"summary": "May not", "value": {"role": None}},
+        "given": ("May ask", {"role": "reader"}),
+        "taken": ("May not", {"role": None}),
     },
-    ("/v1/sign-in", "post"): {"user": {"summary": "A user", "value": {"name": "anna", "password": "…"}}},
-    ("/v1/me/password", "post"): {"other": {"summary": "Another", "value": {"old": "…", "new": "a long one"}}},
-    ("/v1/me/tokens", "post"): {"program": {"summary": "To read", "value": {"name": "my program", "days": 30}}},
-    ("/v1/users", "post"): {
-        "reader": {"summary": "One who asks", "value": {"name": "anna", "roles": {"medicine": "reader"}}},
-    },
-    ("/v1/users/{name}", "patch"): {"off": {"summary": "Switched off", "value": {"active": False}}},
+    ("/v1/sign-in", "post"): {"user": ("A user", {"name": "anna", "password": "…"})},
+    ("/v1/me/password", "post"): {"other": ("Another", {"old": "…", "new": "a long one"})},
+    ("/v1/me/tokens", "post"): {"program": ("To read", {"name": "my program", "days": 30})},
+    ("/v1/users", "post"): {"reader": ("One who asks", {"name": "anna", "roles": {"medicine": "reader"}})},
+    ("/v1/users/{name}", "patch"): {"off": ("Switched off", {"active": False})},
     ("/mcp", "post"): {
-        "tools": {"summary": "The tools", "value": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
-        "ask": {
-            "summary": "A question",
-            "value": {
-                "jsonrpc": "2.0",
-                "id": 2,
-                "method": "tools/call",
-                "params": {"name": "ask", "arguments": ASKED},
-            },
-        },
+        "tools": ("The tools", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        "ask": ("A question", CALLED),
     },
 }
+"""Examples of request bodies by path and method, each with its summary."""
 
 
 def describe(app: FastAPI) -> None:
@@ -95,7 +77,9 @@ def describe(app: FastAPI) -> None:
                     operation["security"] = [{"token": []}, {"session": []}, {}]
                 examples = EXAMPLES.get((path, method))
                 if examples is not None:
-                    operation["requestBody"]["content"]["application/json"]["examples"] = examples
+                    operation["requestBody"]["content"]["application/json"]["examples"] = {
+                        name: {"summary": summary, "value": value} for name, (summary, value) in examples.items()
+                    }
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]

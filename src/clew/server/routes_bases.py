@@ -13,9 +13,8 @@ from clew.answering.methods.protocol import plain_options
 from clew.core.schema import Schema
 from clew.core.types import Direction
 from clew.server.access import EVERY_BASE
-from clew.server.documents import BaseDocuments
 from clew.server.examples import examples
-from clew.server.managed import MadeBases
+from clew.server.managed import BaseDocuments, MadeBases
 from clew.server.serving import Served, ServedBase, runnable
 from clew.server.state import BaseOf, GrantOf, StateOf, actor_of
 from clew.server.wire import (

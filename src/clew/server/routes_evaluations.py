@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -78,9 +79,5 @@ def _shown(section: ReportSection) -> EvaluationReply:
     return EvaluationReply(
         title=section.title,
         runs=tuple(label for label, _ in section.runs),
-        tables=tuple(
-            TableReply(title=table.title, columns=table.columns, rows=table.rows, note=table.note)
-            for table in tables
-            if table.rows
-        ),
+        tables=tuple(TableReply(**asdict(table)) for table in tables if table.rows),
     )

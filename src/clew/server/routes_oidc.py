@@ -25,10 +25,10 @@ Told = Annotated[str, Query(max_length=4000)]
 async def start(state: StateOf, team: TeamOf) -> Response:
     """Redirect to the provider."""
     provider = _provider(state)
-    way = await state.asker.in_thread(lambda: provider.begin(team))
-    reply = RedirectResponse(way.address, 303)
+    address, expected = await state.asker.in_thread(lambda: provider.begin(team))
+    reply = RedirectResponse(address, 303)
     reply.set_cookie(
-        *(COOKIE, way.state),
+        *(COOKIE, expected),
         max_age=int(LONGEST_LOGIN),
         path=CALLBACK,
         secure=provider.scheme == "https",

@@ -21,8 +21,8 @@ from clew.core.errors import InputError, NotFoundError
 from clew.models.budget import Ledger
 from clew.models.opening import open_model
 from clew.models.protocol import LanguageModel
-from clew.server.documents import BaseDocuments, DocumentFolder
-from clew.server.managed import MadeBases, ManagedBases
+from clew.server.documents import DocumentFolder
+from clew.server.managed import BaseDocuments, MadeBases, ManagedBases
 from clew.server.settings import ServerSettings
 from clew.server.store import Actor
 from clew.server.wire import AskRequest

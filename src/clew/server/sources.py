@@ -11,7 +11,7 @@ import httpx
 
 from clew.core.disk import list_files
 from clew.core.errors import InputError
-from clew.core.replies import ReplyTooLongError, read_bounded
+from clew.core.limits import ReplyTooLongError, read_bounded
 from clew.documents.formats import READERS
 
 SECONDS = 60.0

@@ -71,9 +71,8 @@ class Store(ABC):
         row = self.row("SELECT value FROM setting WHERE name = ?", name)
         return None if row is None else str(row["value"])
 
-    def set_setting(self, actor: Actor, name: str, value: str | None) -> None:
-        """Change or remove a setting."""
+    def set_setting(self, actor: Actor, name: str, value: str) -> None:
+        """Change a setting."""
         with self.change(actor, "setting changed", f"{name}: {value}"):
             self.note("DELETE FROM setting WHERE name = ?", name)
-            if value is not None:
-                self.note("INSERT INTO setting VALUES (?, ?)", name, value)
+            self.note("INSERT INTO setting VALUES (?, ?)", name, value)

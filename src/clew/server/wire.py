@@ -18,7 +18,7 @@ MAX_EARLIER = 20
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class Request(BaseModel):
+class WireRequest(BaseModel):
     """Request of a client. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -38,7 +38,7 @@ class _Partial(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
-class AskRequest(Request):
+class AskRequest(WireRequest):
     """A question and how to answer it."""
 
     question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION)]
@@ -248,14 +248,6 @@ class UnknownReply(Reply):
     close: tuple[str, ...] = ()
 
 
-class NodeCell(Reply):
-    """A node in a row."""
-
-    key: str
-    name: str
-    type: str
-
-
 class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -276,7 +268,7 @@ class AskReply(Reply):
     """A number, true or false, or the value of an attribute, if the question asks for one."""
     columns: tuple[str, ...] = ()
     """Column headers, if the answer is a table."""
-    rows: tuple[tuple[NodeCell | bool | int | float | str | None, ...], ...] = ()
+    rows: tuple[tuple[NodeReply | bool | int | float | str | None, ...], ...] = ()
     state: State = "found"
     """Whether an answer was found, may have been found, or was not found."""
     found: bool = True
@@ -311,12 +303,17 @@ class MentionReply(Reply):
     nodes: tuple[FoundReply, ...]
 
 
-class NeighborsReply(Reply):
-    """Neighbours by one relation in one direction: the total number, and the first nodes."""
+class CountReply(Reply):
+    """Number of edges of a relation in one direction."""
 
     relation: str
     direction: Literal["out", "in"]
     count: int
+
+
+class NeighborsReply(CountReply):
+    """Neighbours by one relation in one direction: the total number, and the first nodes."""
+
     nodes: tuple[NodeReply, ...]
 
 
@@ -344,14 +341,6 @@ class DrawnNode(_Partial):
     name: str
     type: str
     role: str | None = None
-
-
-class CountReply(Reply):
-    """Number of edges of a relation in one direction."""
-
-    relation: str
-    direction: Literal["out", "in"]
-    count: int
 
 
 class GraphReply(Reply):
@@ -467,7 +456,7 @@ class BaseDetails(BaseReply):
     examples: tuple[str, ...]
 
 
-class BaseChange(Request):
+class BaseChange(WireRequest):
     """Title and description of a base. Its name is part of URLs and cannot be changed."""
 
     title: Annotated[str, Field(max_length=200)] | None = None
@@ -482,7 +471,7 @@ class NewBase(BaseChange):
     """First file: a file that the server offers, or an address that it allows."""
 
 
-class ModelChoice(Request):
+class ModelChoice(WireRequest):
     """The default model of a base."""
 
     model: Annotated[str, Field(max_length=200)]
@@ -497,7 +486,7 @@ class ManagedReply(Reply):
     """Files and addresses from which a base can be created."""
 
 
-class FeedbackRequest(Request):
+class FeedbackRequest(WireRequest):
     """Whether the result of a run is correct."""
 
     right: bool
@@ -514,7 +503,7 @@ class EstimateReply(Reply):
     words: str
 
 
-class Problem(Reply):
+class ProblemReply(Reply):
     """An error message with a remedy."""
 
     error: str

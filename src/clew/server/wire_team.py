@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from clew.server.wire import Reply, Request
+from clew.server.wire import Reply, WireRequest
 
 RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
@@ -15,7 +15,7 @@ MAX_ROLES = 1000
 """Maximum number of roles or groups of a user in a request."""
 
 
-class _Request(Request):
+class _Request(WireRequest):
     model_config = ConfigDict(hide_input_in_errors=True)
 
 

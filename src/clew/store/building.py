@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from clew.core.errors import CorruptError, InputError, ModelError, StorageError, UntrustedEmbedder
+from clew.core.errors import CorruptError, InputError, LockedError, ModelError, StorageError, UntrustedEmbedder
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
 from clew.store.graph.manifest import altered_texts, is_base, read_manifest, remedy_for
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # an extra
     from clew.store.postgres.connection import Address
 
 Say = Callable[[str], None]
+PATIENCE = 600.0
+"""Seconds to wait for another process that builds the same base."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,19 @@ def build(
         report = write_base(tables, folder, edits or SchemaEdits(), skip_bad, say, widen=widen)
         forget_rows(folder)
         return report
+
+
+def build_once(is_built: Callable[[], bool], build: Callable[[], object]) -> None:
+    """Build a cached base unless it is built. Wait while another process builds it, at most `PATIENCE` seconds."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_built():
+        try:
+            build()
+            return
+        except LockedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
 def into(

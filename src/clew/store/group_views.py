@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -18,10 +17,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from clew.core.errors import LockedError, NotFoundError
+from clew.core.errors import NotFoundError
 from clew.models.embedding.opening import open_embedder, trusted_embedder
 from clew.models.settings import Settings
-from clew.store.building import write_base
+from clew.store.building import build_once, write_base
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import MANIFEST
 from clew.store.graph.protocol import StoredKnowledgeBase
@@ -34,8 +33,6 @@ from clew.store.index.vectors import BATCH
 
 MOST_VIEWS = 100
 """Maximum number of cached views. The least recently used views are deleted."""
-PATIENCE = 600
-"""Seconds to wait while another server builds the same view."""
 
 
 def view_for(kb: StoredKnowledgeBase, groups: Iterable[str]) -> str | Path | None:
@@ -106,15 +103,12 @@ def _in_database(kb: StoredKnowledgeBase, groups: list[str], digest: str) -> str
 
     assert isinstance(kb, PostgresKnowledgeBase)
     address = kb.address.named(f"{kb.address.base}~{kb.generation.id}~{digest}")
-    deadline = time.monotonic() + PATIENCE
-    while not exists(address):
-        try:
-            with TemporaryDirectory(prefix="clew-") as scratch:
-                folder = Path(scratch) / "view.kb"
-                _build(kb, groups, kb.generation.facts.get("edits"), folder)
-                publish(folder, address, view_of=kb.generation)
-        except LockedError:  # another server is building it
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+
+    def build() -> None:
+        with TemporaryDirectory(prefix="clew-") as scratch:
+            folder = Path(scratch) / "view.kb"
+            _build(kb, groups, kb.generation.facts.get("edits"), folder)
+            publish(folder, address, view_of=kb.generation)
+
+    build_once(lambda: exists(address), build)
     return address.url

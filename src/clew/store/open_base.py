@@ -43,7 +43,7 @@ from clew.store.index.build import (
     vector_folder,
 )
 from clew.store.index.lexical import LexicalIndex
-from clew.store.index.protocol import Index, Names
+from clew.store.index.protocol import CorrectedNames, Index, Names
 from clew.store.index.vector_store import VectorStore, remembered_embedder
 from clew.store.index.vectors import EmbedBatches, VectorIndex
 from clew.store.remote.bolt import is_graph_address
@@ -259,8 +259,6 @@ class OpenBase:
         """Return this base with corrected names: each name refers to the nodes with these keys, or to none."""
         if not fixes:
             return self
-        from clew.store.index.corrected_names import CorrectedNames  # seldom needed
-
         nodes = {name: tuple(self.kb.find(key) for key in keys) for name, keys in fixes.items()}
         return self._sharing(names=CorrectedNames(self.names, nodes), _kept={})
 

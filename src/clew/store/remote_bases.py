@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.core import trace
@@ -99,7 +99,7 @@ def open_stored(place: str | Path) -> StoredKnowledgeBase:
 
 def open_remote(text: str) -> RemoteKnowledgeBase:
     """Open a graph by its address, with the base that describes its nodes, if any."""
-    from clew.store.remote.remote_part import PartOfGraph
+    from clew.store.remote.remote import PartOfGraph
 
     address = RemoteAddress.parse(text)
     opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
@@ -166,15 +166,10 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, EndpointVocabulary]:
     if unknown:
         there = "comment, label, language, noise, only, shape, texts, type"
         raise InputError(f"{address}: unknown setting {min(unknown)!r}: use {there}")
-    usual = SHAPES.get(shape, EndpointVocabulary())
-    reading = replace(
-        usual,
-        label=given.get("label", usual.label),
-        comment=given.get("comment", usual.comment),
-        type=given.get("type", usual.type),
-        language=given.get("language", usual.language),
-        noise=tuple(given["noise"].split()) if "noise" in given else usual.noise,
-    )
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if name != "shape"}
+    if "noise" in given:
+        chosen["noise"] = tuple(given["noise"].split())
+    reading = replace(SHAPES.get(shape, EndpointVocabulary()), **chosen)
     return SparqlEndpoint(url, Settings.load().cache_folder / "sparql.sqlite"), reading
 
 

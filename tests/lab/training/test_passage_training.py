@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.errors import InputError, NotFoundError, SourceError
-from clew.lab.training.folds import names_of_fold, parse_fold
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.passages.examples import quoted, read_source
 from clew.lab.training.passages.fitting import joined, tokenised
 from clew.models.passages import PassageNetwork

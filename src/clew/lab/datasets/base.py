@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
 
-from clew.core.errors import CorruptError, FormatError, InputError, LockedError
+from clew.core.errors import CorruptError, FormatError, InputError
 from clew.core.version import __version__
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.questions import Dataset, Paragraph
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.settings import Settings
-from clew.store.building import Say, build
+from clew.store.building import Say, build, build_once
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import FORMAT, MANIFEST
 from clew.store.graph.tables import Piece, Tables
 from clew.store.index.build import name_tables, open_lexical, open_names
-
-PATIENCE = 600.0
-"""Seconds to wait for another process that builds the same base."""
 
 
 def dataset_base(
@@ -66,15 +62,7 @@ def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions,
 def _cached(name: str, digest: str, tables: Callable[[], Tables], say: Say, note: Say) -> Path:
     """Build the tables unless the cache has a base that this version can open."""
     folder = Settings.load().cache_folder / "bases" / f"{name}-{digest[:16]}.kb"
-    deadline = time.monotonic() + PATIENCE
-    while not _opens(folder, note):
-        try:
-            build(tables(), folder, say=say)
-            break
-        except LockedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
+    build_once(lambda: _opens(folder, note), lambda: build(tables(), folder, say=say))
     return folder
 
 

@@ -26,17 +26,13 @@ class _HotpotRecord(BaseModel):
     context: list[tuple[str, list[str]]]
     evidences: list[list[str]] = []
 
-    @field_validator("supporting_facts", mode="before")
+    @field_validator("supporting_facts", "context", mode="before")
     @classmethod
-    def _facts_as_pairs(cls, value: Any) -> Any:
-        """Convert the column form {"title": […], "sent_id": […]} to pairs."""
-        return list(zip(value["title"], value["sent_id"], strict=True)) if isinstance(value, dict) else value
-
-    @field_validator("context", mode="before")
-    @classmethod
-    def _context_as_pairs(cls, value: Any) -> Any:
-        """Convert the column form {"title": […], "sentences": […]} to pairs."""
-        return list(zip(value["title"], value["sentences"], strict=True)) if isinstance(value, dict) else value
+    def _as_pairs(cls, value: Any) -> Any:
+        """Convert the column form {"title": […], "sent_id": […]}, or with "sentences", to pairs."""
+        if not isinstance(value, dict):
+            return value
+        return list(zip(value["title"], value["sent_id" if "sent_id" in value else "sentences"], strict=True))
 
 
 def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:

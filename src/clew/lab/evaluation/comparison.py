@@ -101,15 +101,15 @@ class RunComparison:
         }
 
 
-def compare(runs: Sequence[tuple[str, Run]], metric: str, seed: int = 0) -> list[RunComparison]:
+def compare(runs: Sequence[tuple[str, Run]], metric: str) -> list[RunComparison]:
     """Compare every pair of labelled runs. All runs must be over the same questions."""
-    compared = [_compare(first, second, metric, seed) for first, second in combinations(runs, 2)]
+    compared = [_compare(first, second, metric) for first, second in combinations(runs, 2)]
     pairs = [pair for pair in compared if pair is not None]
     corrected = holm([pair.p for pair in pairs])
     return [replace(pair, corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
-def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed: int) -> RunComparison | None:
+def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str) -> RunComparison | None:
     theirs = {row.id: row.metrics[metric] for row in second[1].rows if metric in row.metrics}
     pairs = [
         (row.metrics[metric], theirs[row.id]) for row in first[1].rows if metric in row.metrics and row.id in theirs
@@ -117,9 +117,9 @@ def _compare(first: tuple[str, Run], second: tuple[str, Run], metric: str, seed:
     if not pairs:
         return None
     differences = [ours - other for ours, other in pairs]
-    p = randomisation_test([ours for ours, _ in pairs], [other for _, other in pairs], seed)
+    p = randomisation_test([ours for ours, _ in pairs], [other for _, other in pairs])
     mean = sum(differences) / len(differences)
-    return RunComparison(first[0], second[0], metric, len(pairs), mean, bootstrap(differences, seed), p, p)
+    return RunComparison(first[0], second[0], metric, len(pairs), mean, bootstrap(differences), p, p)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Summary:
         }
 
 
-def summarise(run: Run, seed: int = 0) -> Summary:
+def summarise(run: Run) -> Summary:
     """Compute all figures of a run."""
     values = metric_values(run.rows, run.setup.kind)
     latencies = [row.seconds * 1000 for row in run.rows]
@@ -182,7 +182,7 @@ def summarise(run: Run, seed: int = 0) -> Summary:
         waiting=run.waiting,
         failed=sum(row.error is not None for row in run.rows),
         metrics={name: sum(column) / len(column) for name, column in values.items()},
-        intervals={name: bootstrap(column, seed) for name, column in values.items()},
+        intervals={name: bootstrap(column) for name, column in values.items()},
         p50_ms=percentile(latencies, 0.5),
         p95_ms=percentile(latencies, 0.95),
         calls=sum(row.calls for row in run.rows),

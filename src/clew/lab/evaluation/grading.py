@@ -89,12 +89,12 @@ def grade(rows: Sequence[QuestionRow], answers: Mapping[str, Sequence[str]], mod
     ]
 
 
-def summarise_grades(grades: Sequence[Graded], seed: int = 0) -> Grading:
+def summarise_grades(grades: Sequence[Graded]) -> Grading:
     """Compute the accuracy with its interval, and its agreement between orders and with exact match."""
     if not grades:
         raise InputError("the run has no answers: nothing to grade")
     right = [float(one.right) for one in grades]
-    interval = bootstrap(right, seed)
+    interval = bootstrap(right)
     same = _mean([one.right == one.exact for one in grades])
     by_chance = sum(
         _mean(right if value else [1 - r for r in right]) * _mean([one.exact is value for one in grades])

@@ -26,7 +26,7 @@ from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.comparison import bootstrap, randomisation_test
 from clew.lab.evaluation.metrics import hit, recall, reciprocal_rank
 from clew.lab.training.dense_retriever import DenseSettings, Labelled, fit_dense
-from clew.lab.training.folds import names_of_fold, parse_fold
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.qa_gnn import GraphBase, GraphLessons, GraphQuestion
 from clew.models.model_card import write_card
 from clew.store.graph.arrays import ArrayKnowledgeBase

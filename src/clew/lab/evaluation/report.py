@@ -38,25 +38,25 @@ def load_runs(folders: Sequence[Path]) -> list[Run]:
     return runs
 
 
-def make_report(runs: Sequence[Run], metric: str | None = None, seed: int = 0) -> list[ReportSection]:
+def make_report(runs: Sequence[Run], metric: str | None = None) -> list[ReportSection]:
     """Build one section per question set. `metric` defaults to the main metric of the data set's kind."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
         setup = run.setup
         group = setup.dataset, setup.split, setup.portion, setup.questions, setup.match, setup.per_question
         groups.setdefault(group, []).append(run)
-    return [_section(group, metric, seed) for group in groups.values()]
+    return [_section(group, metric) for group in groups.values()]
 
 
-def _section(runs: list[Run], metric: str | None, seed: int) -> ReportSection:
+def _section(runs: list[Run], metric: str | None) -> ReportSection:
     setup = runs[0].setup
     chosen = metric or PRIMARY[setup.kind]
     available = dict.fromkeys(name for run in runs for row in run.rows for name in row.metrics)
     if available and chosen not in available:
         raise InputError(f"no metric {chosen!r} in the runs over {setup.dataset}: use {', '.join(available)}")
     labelled = tuple(zip(label_runs([run.setup for run in runs]), runs, strict=True))
-    summaries = tuple(summarise(run, seed) for run in runs)
-    return ReportSection(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen, seed)), chosen)
+    summaries = tuple(map(summarise, runs))
+    return ReportSection(section_title(setup), labelled, summaries, tuple(compare(labelled, chosen)), chosen)
 
 
 def section_title(setup: Setup) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clew.core import trace
 from clew.core.types import NodeSet
@@ -15,7 +15,7 @@ from clew.lab.synthesis.judging import LONGEST_DOCUMENT
 from clew.lab.synthesis.records import leaks, names_of
 from clew.lab.synthesis.textual import Property, TextualRequirement, distinctive_phrase, fields, written
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Prompt, ask, read_json
+from clew.models.structured import Ask, Prompt, ask, object_schema, read_json
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.tokens import terms
@@ -48,42 +48,21 @@ TAKEN = 2
 """Maximum number of properties of a question."""
 MIN_SHARED_WORDS = 0.34
 """Minimum share of a property's words in the text. The judges decide whether the text implies it."""
-_LISTED: dict[str, Any] = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "source": {"type": "string"}},
-        "required": ["text", "source"],
-        "additionalProperties": False,
-    },
-}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"properties": _LISTED},
-    "required": ["properties"],
-    "additionalProperties": False,
-}
-PRODUCT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"item": {"type": "string"}, "negative": _LISTED, "hard": _LISTED, "soft": _LISTED},
-    "required": ["item", "negative", "hard", "soft"],
-    "additionalProperties": False,
-}
+_LISTED = {"type": "array", "items": object_schema({"text": {"type": "string"}, "source": {"type": "string"}})}
+SCHEMA = object_schema({"properties": _LISTED})
+PRODUCT_SCHEMA = object_schema({"item": {"type": "string"}, "negative": _LISTED, "hard": _LISTED, "soft": _LISTED})
 
 
 class _Property(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     text: str
     source: str = ""
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     properties: list[_Property]
 
 
 class _Product(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     item: str
     negative: list[_Property] = []
     hard: list[_Property] = []

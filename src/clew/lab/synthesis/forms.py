@@ -172,18 +172,11 @@ class _Maker:
 
 
 FORMS: dict[str, Callable[[_Maker, GraphRequirement], AnyQuery | None]] = {
-    "number": _Maker.number,
-    "aggregate": _Maker.aggregate,
-    "different": _Maker.different,
-    "common": _Maker.common,
-    "order": _Maker.order,
-    "first": _Maker.first,
-    "condition": _Maker.condition,
-    "compared": _Maker.compared,
-    "columns": _Maker.columns,
-    "combined": _Maker.combined,
-    "each": _Maker.each,
-    "having": _Maker.having,
+    form.__name__: form
+    for form in (
+        *(_Maker.number, _Maker.aggregate, _Maker.different, _Maker.common, _Maker.order, _Maker.first),
+        *(_Maker.condition, _Maker.compared, _Maker.columns, _Maker.combined, _Maker.each, _Maker.having),
+    )
 }
 """Forms of the query language beyond relational requirements."""
 

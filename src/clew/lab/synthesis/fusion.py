@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from clew.answering.roles.score import read_yes_no
 from clew.core import trace
@@ -18,7 +18,7 @@ from clew.lab.synthesis.grammar import relational_question
 from clew.lab.synthesis.requirement import GraphRequirement
 from clew.lab.synthesis.textual import TextualRequirement
 from clew.models.protocol import Completion, LanguageModel
-from clew.models.structured import Ask, Outcome, Prompt, ask, read_json
+from clew.models.structured import Ask, Outcome, Prompt, ask, object_schema, read_json
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import normalise
 
@@ -113,24 +113,13 @@ DRAFT, DRAFT_PRODUCT, REWRITE, SURVIVED = (
 )
 LONGEST = 600
 """Maximum length of a question, in characters."""
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}},
-    "required": ["question"],
-    "additionalProperties": False,
-}
-
-
-PRODUCT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"index": {"type": "array", "items": {"type": "integer"}}, "question": {"type": "string"}},
-    "required": ["index", "question"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"question": {"type": "string"}})
+PRODUCT_SCHEMA = object_schema(
+    {"index": {"type": "array", "items": {"type": "integer"}}, "question": {"type": "string"}}
+)
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="ignore")
     question: str
 
 

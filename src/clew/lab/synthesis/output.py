@@ -16,17 +16,16 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import rustworkx
 
 from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.texts import parse_json
 from clew.lab.synthesis.statistics import Statistics, distribution_plot
+from clew.lab.training.labelled import sharing
 
 
 def content_key(*parts: Any) -> str:
@@ -88,25 +87,17 @@ def by_question(rows: Sequence[Row], seed: int) -> Split:
 
 def by_template(rows: Sequence[Row], seed: int) -> Split:
     """Split so that no template is in two parts."""
-    return _dealt(_groups(rows, lambda row: [row["template"]]), random.Random(f"{seed}|by template"))
+    return _apart(rows, [[row["template"]] for row in rows], f"{seed}|by template")
 
 
 def by_entity(rows: Sequence[Row], seed: int) -> Split:
     """Split so that no entity is in two parts. Questions that share an entity, also indirectly, stay together."""
-    return _dealt(
-        _groups(rows, lambda row: [one["key"] for one in row["entities"]]), random.Random(f"{seed}|by entity")
-    )
+    return _apart(rows, [[one["key"] for one in row["entities"]] for row in rows], f"{seed}|by entity")
 
 
-def _groups(rows: Sequence[Row], members: Callable[[Row], Sequence[str]]) -> list[list[str]]:
-    """Group the questions that share a member."""
-    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
-    graph.add_nodes_from(range(len(rows)))
-    first: dict[str, int] = {}
-    for place, row in enumerate(rows):
-        graph.add_edges_from_no_data([(first.setdefault(name, place), place) for name in members(row)])
-    joined = sorted(map(sorted, rustworkx.connected_components(graph)))
-    return [[rows[place]["id"] for place in group] for group in joined]
+def _apart(rows: Sequence[Row], members: Sequence[Sequence[str]], seed: str) -> Split:
+    """Split so that questions that share a member stay together."""
+    return _dealt([[rows[place]["id"] for place in group] for group in sharing(members)], random.Random(seed))
 
 
 def _dealt(groups: list[list[str]], rng: random.Random) -> Split:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from clew.core.errors import InputError
-from clew.lab.training.folds import names_of_fold, parse_fold
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.language import (
     LORA,
     ChatExample,

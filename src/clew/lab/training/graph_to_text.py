@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pydantic import AliasChoices, BaseModel, Field, field_validator
@@ -80,11 +80,8 @@ def lessons_from(told: Sequence[WrittenFacts], seed: int = 0) -> list[ChatExampl
     while drawn:  # subgraphs of questions are larger than those in the data
         together, drawn = drawn[: (count := rng.randint(*TOGETHER))], drawn[count:]
         pairs.append((tuple(fact for facts, _ in together for fact in facts), " ".join(text for _, text in together)))
-    return [ChatExample(_messages(facts), text) for facts, text in pairs if len(facts) <= MOST_FACTS]
-
-
-def _messages(facts: Sequence[tuple[str, str, str]]) -> tuple[dict[str, str], ...]:
-    return tuple({"role": part.role, "content": part.content} for part in telling(facts).messages)
+    short = [(facts, text) for facts, text in pairs if len(facts) <= MOST_FACTS]
+    return [ChatExample(tuple(map(asdict, telling(facts).messages)), text) for facts, text in short]
 
 
 def measure(told: Sequence[WrittenFacts], model: LanguageModel) -> dict[str, float]:

@@ -1,9 +1,10 @@
-"""Labelled candidates, and splits that keep related questions together."""
+"""Labelled candidates, splits that keep related questions together, and folds held out for evaluation."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+import random
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -66,19 +67,38 @@ def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float]
     if abs(sum(shares) - 1) > 1e-9 or min(shares) < 0:
         raise InputError(f"the shares of train, validation and test must add up to 1, not {shares}")
     own = [sorted({str(key) for key in keys}) or [f"\0{place}"] for place, keys in enumerate(groups)]
-    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
-    graph.add_nodes_from(range(len(own)))
-    first: dict[str, int] = {}
-    for place, keys in enumerate(own):
-        graph.add_edges_from_no_data([(first.setdefault(key, place), place) for key in keys])
     splits = [""] * len(own)
-    for component in rustworkx.connected_components(graph):
+    for component in sharing(own):
         smallest = min(own[place][0] for place in component)
         digest = hashlib.sha256(f"{seed}\n{smallest}".encode()).digest()
         cut = np.searchsorted(np.cumsum(shares), int.from_bytes(digest[:8], "little") / 2**64, side="right")
         for place in component:
             splits[place] = SPLITS[min(int(cut), 2)]
     return splits
+
+
+def sharing(groups: Sequence[Iterable[str]]) -> list[list[int]]:
+    """Return the indexes of items that share a group, also indirectly, as sorted lists."""
+    graph: rustworkx.PyGraph[int, None] = rustworkx.PyGraph()
+    graph.add_nodes_from(range(len(groups)))
+    first: dict[str, int] = {}
+    for place, keys in enumerate(groups):
+        graph.add_edges_from_no_data([(first.setdefault(key, place), place) for key in keys])
+    return sorted(map(sorted, rustworkx.connected_components(graph)))
+
+
+def parse_fold(text: str) -> tuple[int, int]:
+    """Parse a fold such as "0/3": its index and the number of folds."""
+    fold, _, folds = text.partition("/")
+    if not (fold.isdecimal() and folds.isdecimal() and int(fold) < int(folds)):
+        raise InputError(f"invalid fold {text!r}: write 0/3, 1/3 or 2/3")
+    return int(fold), int(folds)
+
+
+def names_of_fold(names: Iterable[str], fold: int, folds: int, seed: int) -> set[str]:
+    """Return the names in one fold."""
+    every = sorted(names)
+    return set(random.Random(seed).sample(every, len(every))[fold::folds])
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from clew.answering.reading.encoders import Floats
 from clew.answering.reading.graph_network import ENCODER, LONGEST, Places
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
-from clew.lab.training.folds import names_of_fold, parse_fold
 from clew.lab.training.gradient import Descent
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.networks import EncoderSize, open_torch, start_encoder
 from clew.models.embedding.words import DIMENSION, open_tokenizer
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -96,8 +96,7 @@ def lessons_from(states: Sequence[Lacking]) -> list[ChatExample]:
     """Build one example per state."""
     lessons = []
     for one in states:
-        messages = asking_for_evidence(one.draft, ROOM).messages
-        prompt = tuple({"role": part.role, "content": part.content} for part in messages)
+        prompt = tuple(map(asdict, asking_for_evidence(one.draft, ROOM).messages))
         lessons.append(ChatExample(prompt, next_reply(one.says)))
     return lessons
 

@@ -25,9 +25,7 @@ def retrieve(base: Base, question: str, method: str, k: int) -> list[Retrieved]:
     for rank, candidate in enumerate(answer.candidates[:k]):
         node = candidate.node
         metadata = {
-            "key": node.key,
-            "name": node.name,
-            "type": node.type,
+            **node.to_dict(),
             "score": float(candidate.score),
             "state": answer.state,
             "group": "match" if rank < len(answer.matches) else "near",

@@ -11,7 +11,6 @@ import hmac
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, TypeGuard
@@ -23,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
-from clew.core.replies import read_bounded
+from clew.core.limits import read_bounded
 from clew.core.texts import parse_json, read_toml
 from clew.server.access import Role, digest_of
 from clew.server.guard import CALLBACK
@@ -83,14 +82,6 @@ def read_provider(file: Path) -> ProviderSettings:
     return found
 
 
-@dataclass(frozen=True)
-class Way:
-    """Address for the browser, and the state it must bring back."""
-
-    address: str
-    state: str
-
-
 def _is_plain(value: object) -> TypeGuard[str]:
     """Return whether a claim is a text that every database can hold."""
     return isinstance(value, str) and value != "" and value.isprintable()
@@ -104,8 +95,8 @@ class Provider:
         self._lock = Lock()
         self._known: tuple[float, Mapping[str, Any], jwt.PyJWKSet] | None = None
 
-    def begin(self, team: Team) -> Way:
-        """Start a login, and store its state until the browser returns."""
+    def begin(self, team: Team) -> tuple[str, str]:
+        """Start a login. Return the address for the browser, and the state that it must bring back."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
         now = time.time()
         team.store.note("DELETE FROM login WHERE made < ?", now - LONGEST_LOGIN)
@@ -121,7 +112,7 @@ class Provider:
             "code_challenge": challenge,
             "code_challenge_method": "S256",
         }
-        return Way(f"{self._discovered()[0]['authorization_endpoint']}?{urlencode(asked)}", state)
+        return f"{self._discovered()[0]['authorization_endpoint']}?{urlencode(asked)}", state
 
     def finish(self, team: Team, address: str, code: str, state: str, cookie: str) -> str:
         """Return the secret of a session for a browser that returned with this code."""

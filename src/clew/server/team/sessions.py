@@ -69,18 +69,8 @@ class Sessions:
 
     def tokens(self, user: int) -> list[TokenReply]:
         """Return the tokens of a user without their secrets."""
-        rows = self.store.rows("SELECT * FROM token WHERE user = ? ORDER BY id", user)
-        return [
-            TokenReply(
-                id=row["id"],
-                name=row["name"],
-                write=bool(row["may_write"]),
-                made=row["made"],
-                used=row["seen"],
-                ends=row["ends"],
-            )
-            for row in rows
-        ]
+        query = "SELECT id, name, may_write AS write, made, seen AS used, ends FROM token WHERE user = ? ORDER BY id"
+        return [TokenReply(**row) for row in self.store.rows(query, user)]
 
     def remove_token(self, actor: Actor, user: int, number: int) -> None:
         """Delete a token of this user."""
@@ -114,8 +104,9 @@ class Sessions:
             return None
         if row["seen"] is None or now - row["seen"] > SEEN_EVERY:
             self.store.note("UPDATE token SET seen = ? WHERE digest = ?", now, digest)
-        most: Role = "editor" if row["may_write"] else "reader"
-        return self._grant(row, {base: _least(role, most) for base, role in self._roles(row).items()}, None)
+        most: Role = "editor" if row["may_write"] else "reader"  # never admin
+        roles = {base: role if role == "reader" else most for base, role in self._roles(row).items()}
+        return self._grant(row, roles, None)
 
     def _roles(self, row: Row) -> dict[str, Role]:
         """Return roles by base. Empty until the initial password is changed."""
@@ -127,11 +118,6 @@ class Sessions:
     def _grant(row: Row, roles: dict[str, Role], csrf: str | None) -> Grant:
         groups = tuple(json.loads(row["groups_of"]))
         return Grant(row["name"], digest_of(f"user {row['id']}"), roles, groups, row["id"], csrf)
-
-
-def _least(role: Role, most: Role) -> Role:
-    """Limit the role of a token: no admin, and write access only if requested."""
-    return role if role == "reader" else most
 
 
 def csrf_of(secret: str) -> str:

@@ -133,11 +133,11 @@ class Team:
         """Return a user's questions to these bases, newest first."""
         among = ", ".join("?" * len(bases)) or "NULL"
         rows = self.store.rows(
-            f"SELECT * FROM asked WHERE user = ? AND question IS NOT NULL AND base IN ({among}) "  # noqa: S608 - marks
+            f"SELECT at, base, question, run FROM asked WHERE user = ? AND question IS NOT NULL AND base IN ({among}) "  # noqa: S608 - marks
             "ORDER BY at DESC LIMIT ?",
             *(user, *bases, most),
         )
-        return [AskedReply(at=row["at"], base=row["base"], question=row["question"], run=row["run"]) for row in rows]
+        return [AskedReply(**row) for row in rows]
 
     def forget(self, user: int) -> None:
         """Delete the texts of a user's questions. Their number stays for the quota."""

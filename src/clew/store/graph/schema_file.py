@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core.errors import CorruptError, NotFoundError, SchemaError
-from clew.core.schema import NodeType, Relation, Schema
+from clew.core.schema import NodeType, Schema
 from clew.core.texts import parse_toml
 
 _HEADING = """\
@@ -62,7 +62,10 @@ class SchemaEdits(_Edit):
             node_types=tuple(
                 _edited_type(node_type, self.types.get(node_type.name)) for node_type in schema.node_types
             ),
-            relations=tuple(_edited_relation(row, self.relations.get(row.name)) for row in schema.relations),
+            relations=tuple(
+                replace(row, **self.relations.get(row.name, RelationEdit()).model_dump(exclude_none=True))
+                for row in schema.relations
+            ),
         )
 
     def answering(self, types: Collection[str], schema: Schema) -> SchemaEdits:
@@ -162,10 +165,6 @@ def _edited_type(node_type: NodeType, edit: TypeEdit | None) -> NodeType:
         return node_type
     changes = edit.model_dump(exclude_none=True, exclude={"show"})
     return replace(node_type, **changes, attributes=node_type.attributes if edit.show is None else tuple(edit.show))
-
-
-def _edited_relation(relation: Relation, edit: RelationEdit | None) -> Relation:
-    return relation if edit is None else replace(relation, **edit.model_dump(exclude_none=True))
 
 
 def _check_known(what: str, names: Iterable[str], valid: tuple[str, ...]) -> None:

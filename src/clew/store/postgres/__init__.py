@@ -3,7 +3,7 @@
     connection.py      addresses, connections, conversion of arrays
     catalog.py         bases and generations, migrations, locks
     *.sql              the tables
-    loading.py, unloading.py    copy a built base into the database, and back
+    loading.py         copies a built base into the database
     knowledge_base.py  the graph
     names.py, vectors.py    the indexes
 

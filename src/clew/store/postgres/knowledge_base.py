@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import base64
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
 from functools import cached_property
 from threading import Lock
 from typing import Any, Literal
@@ -15,10 +17,9 @@ from clew.core.errors import NotFoundError, QueryRefusedError, StorageError
 from clew.core.texts import whole_text
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.store.graph.protocol import Edges, StoredKnowledgeBase
-from clew.store.graph.tables import GROUPS, HIDDEN, NODE_COLUMNS, Tables
+from clew.store.graph.tables import GROUPS, HIDDEN, NODE_COLUMNS, Piece, Tables
 from clew.store.postgres.catalog import Generation, current, open_database
 from clew.store.postgres.connection import Address, Connection
-from clew.store.postgres.unloading import decoders, read_columns, read_tables, stored_schema
 
 MOST_KEPT = 20_000
 """Maximum number of cached node rows. A generation does not change."""
@@ -41,6 +42,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         self.database = open_database(address, generation)
         self.types: IntArray = self.array("types", "<i4")
         self._kept: dict[int, Node] = {}
+        self._columns_read: dict[str, NDArray[Any]] = {}
         self._lock = Lock()
         self._decoders = decoders(self.facts["columns"], NODE_COLUMNS)
         self._edge_decoders = decoders(self.facts["edge_columns"])
@@ -203,7 +205,26 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def to_tables(self) -> Tables:
         """Return sources from which this base could be built again."""
-        return read_tables(self)
+        kinds, names = self.schema.type_names, self.schema.relation_names
+        nodes = pa.Table.from_batches([self.columns()])
+        nodes = nodes.append_column("type", pa.array([kinds[code] for code in self.types.tolist()], pa.large_string()))
+        query = (
+            "SELECT h.key, e.relation, t.key, e.attributes FROM edges e "
+            "JOIN nodes h ON h.id = e.head JOIN nodes t ON t.id = e.tail ORDER BY e.head, e.relation, e.tail, e.nth"
+        )
+        rows = self.database.rows(query)
+        ends = {"head": [row[0] for row in rows], "relation": [names[row[1]] for row in rows]}
+        ends["tail"] = [row[2] for row in rows]
+        columns = {name: pa.array(values, pa.large_string()) for name, values in ends.items()}
+        for field in stored_schema(self.facts["edge_columns"]):
+            decode = self._edge_decoders[field.name]
+            packed = (row[3] or {} for row in rows)
+            values = [decode(some[field.name]) if field.name in some else None for some in packed]
+            columns[field.name] = pa.array(values, field.type)
+        source = str(self.address)
+        return Tables(
+            (Piece(nodes, source),), (Piece(pa.table(columns), source),), notes=self.notes, visibility=self.visibility
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return counts, schema, degrees, size in the database and source notes."""
@@ -263,12 +284,15 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         return self.array("degrees", "<i4")
 
     @cached_property
-    def _columns_read(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    @cached_property
     def _all_columns(self) -> pa.RecordBatch:
-        return read_columns(self.database, self.facts["columns"])
+        query = "SELECT key, name, aliases, text, attributes FROM nodes ORDER BY id"
+        keys, names, aliases, texts, packed = zip(*self.database.rows(query), strict=True)
+        columns: dict[str, Sequence[Any]] = {"key": keys, "name": names, "text": texts}
+        columns["aliases"] = [some or None for some in aliases]
+        for name, decode in self._decoders.items():
+            columns[name] = [decode(row[name]) if name in row else None for row in packed]
+        schema = stored_schema(self.facts["columns"])
+        return pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
     def _read(self, nodes: list[int]) -> dict[int, Node]:
         """Return the rows of nodes. Read rows that are not cached at once."""
@@ -344,3 +368,21 @@ def _edges_of(side: str, nodes: NodeSet, relation: str | None) -> str:
 
 def _ids(nodes: Sequence[int] | IntArray) -> IntArray:
     return np.ascontiguousarray(nodes, dtype=np.int32)
+
+
+def stored_schema(told: str) -> pa.Schema:
+    """Parse the stored Arrow schema of nodes or edges."""
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told)))
+
+
+def decoders(told: str, but: Collection[str] = ()) -> dict[str, Callable[[Any], Any]]:
+    """Return functions that convert each attribute from JSON."""
+    return {field.name: _decoder(field.type) for field in stored_schema(told) if field.name not in but}
+
+
+def _decoder(kind: pa.DataType) -> Callable[[Any], Any]:
+    if pa.types.is_floating(kind):
+        return float
+    if pa.types.is_date32(kind):
+        return date.fromisoformat
+    return datetime.fromisoformat if pa.types.is_timestamp(kind) else lambda value: value

@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
-from clew.core.replies import ReplyTooLongError, read_bounded
+from clew.core.limits import ReplyTooLongError, read_bounded
 from clew.core.texts import parse_json, whole_text
 from clew.core.trace import span
 

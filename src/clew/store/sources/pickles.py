@@ -13,7 +13,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -307,33 +306,28 @@ def read_torch(path: Path) -> Any:
     return _load(content, path, space, Storages(storages, "<" if order == "little" else ">"))
 
 
-@dataclass
-class _Plain:
-    """Replaces stand-ins by arrays. Shared objects are processed once."""
-
-    _done: dict[int, Any] = field(default_factory=dict)
-
-    def of(self, value: Any, depth: int = 0) -> Any:
-        if isinstance(value, LEAVES):
-            return value
-        if depth > DEEPEST:
-            raise pickle.UnpicklingError(f"containers are nested more than {DEEPEST} deep")
-        if isinstance(value, UnpickledArray):
-            return value.value
-        if id(value) in self._done:
-            return self._done[id(value)]
-        if isinstance(value, dict):
-            found: Any = {key: self.of(item, depth + 1) for key, item in value.items()}
-        elif isinstance(value, list | tuple):
-            found = type(value)([self.of(item, depth + 1) for item in value])
-        else:
-            raise pickle.UnpicklingError("it contains something that is not plain data")
-        self._done[id(value)] = found
-        return found
+def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
+    """Replace stand-ins by arrays. Shared objects are processed once, and `done` has the results by their ids."""
+    if isinstance(value, LEAVES):
+        return value
+    if depth > DEEPEST:
+        raise pickle.UnpicklingError(f"containers are nested more than {DEEPEST} deep")
+    if isinstance(value, UnpickledArray):
+        return value.value
+    if id(value) in done:
+        return done[id(value)]
+    if isinstance(value, dict):
+        found: Any = {key: _plain(item, done, depth + 1) for key, item in value.items()}
+    elif isinstance(value, list | tuple):
+        found = type(value)([_plain(item, done, depth + 1) for item in value])
+    else:
+        raise pickle.UnpicklingError("it contains something that is not plain data")
+    done[id(value)] = found
+    return found
 
 
 def _load(content: bytes, path: Path, space: Space, storages: Storages | None = None) -> Any:
     try:
-        return _Plain().of(PlainUnpickler(content, path, space, storages).load())
+        return _plain(PlainUnpickler(content, path, space, storages).load(), {})
     except BROKEN as broken:
         raise SourceError(f"not a whole pickle of plain data: {broken}", file=path) from broken

@@ -371,12 +371,13 @@ def _reference(
         return None
     header, candidates = _unnumbered(column.name), []
     is_same = column.is_unique and not header.endswith(KEY_ENDINGS)
+    has_letters = column.kind != "integer" and all(any(map(str.isalpha, text)) for text in column.sample)
     for other in profiles.values():
         is_own = other.table.name == profile.table.name
         for target in other.targets:
             is_key = (target.name,) == other.table.key
             spoken = _speaks_of(header, other.table.name, "" if is_same else target.name, is_own=is_own)
-            is_strange = is_same or target.rows == 1 or not _has_letters(column)
+            is_strange = is_same or target.rows == 1 or not has_letters
             if target is column or (not spoken and (is_strange or target.kind == "integer")):
                 continue
             if is_own and is_key and _repeats(contents[other.table.name], column.name, target.name):
@@ -406,10 +407,6 @@ def _share(values: pa.Array, targets: pa.Array) -> float:
         if share < MIN_SPOKEN / 2:
             return 0.0
     return float(share)
-
-
-def _has_letters(column: ColumnProfile) -> bool:
-    return column.kind != "integer" and all(any(map(str.isalpha, text)) for text in column.sample)
 
 
 def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:

@@ -9,8 +9,7 @@ from clew.answering.queries.linking import ground, unknown_names
 from clew.core.query import constants
 from clew.core.roles import Interpretation, Parse
 from clew.core.types import Answer, UnknownName
-from clew.store.index.corrected_names import CorrectedNames
-from clew.store.index.protocol import Names
+from clew.store.index.protocol import CorrectedNames, Names
 
 
 def with_known_names(parse: Parse, names: Names) -> Parse:

@@ -18,8 +18,8 @@ import numpy as np
 from clew.answering.reading.encoders import Floats
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
-from clew.lab.training.folds import names_of_fold, parse_fold
 from clew.lab.training.gradient import Descent, Ids, parts
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.networks import (
     EncoderSize,
     open_torch,

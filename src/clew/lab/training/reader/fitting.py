@@ -28,8 +28,8 @@ from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, Scorer, mask
 from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
-from clew.lab.training.folds import names_of_fold, parse_fold
 from clew.lab.training.gradient import Descent, Ids
+from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
