@@ -75,6 +75,17 @@ def test_a_table_with_the_key_of_another_describes_its_rows(tmp_path):
     assert any("info" in note and "keys" in note for note in tables.notes)
 
 
+def test_ones_and_zeros_are_truths_if_the_column_is_called_so(tmp_path):
+    script = """
+    CREATE TABLE chromosome (name TEXT PRIMARY KEY, is_circular INTEGER, has_genes INTEGER, copies INTEGER);
+    INSERT INTO chromosome VALUES ('chrI', 0, 3, 1), ('chrM', 1, 1, 0), ('2micron', NULL, 0, 1);
+    """
+    nodes = nodes_of(read_sources([database(tmp_path / "genome.db", script)]))
+    found = {row["name"]: (row["is_circular"], row["has_genes"], row["copies"]) for row in nodes.values()}
+    assert found == {"chrI": (False, 3, 1), "chrM": (True, 1, 0), "2micron": (None, 0, 1)}
+    assert [type(row["copies"]) for row in nodes.values()] == [int] * 3
+
+
 def test_rows_become_nodes_called_by_what_names_them(library):
     tables = read_sources([library])
     nodes = nodes_of(tables)

@@ -113,3 +113,9 @@ def test_what_describes_the_vocabulary_is_kept_apart(tmp_path):
         read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("Sensors",)))
     with pytest.raises(InputError, match="leave no node"):
         read_sources([tmp_path / "plant.ttl"], SourceOptions(include=("Thermometer",), exclude=("*",)))
+
+
+def test_classes_do_not_refer_to_the_class_of_classes(tmp_path):
+    (tmp_path / "plant.ttl").write_text(VOCABULARY + 'owl:Class rdfs:label "Class" .\n')
+    edges = [row for piece in read_sources([tmp_path / "plant.ttl"]).edges for row in piece.table.to_pylist()]
+    assert [edge["head"] for edge in edges if edge["relation"] == "type"] == ["http://example.org/t1"]

@@ -224,7 +224,7 @@ class RdfGraph:
             gone |= axioms
         described = {key: resource for key, resource in self.resources.items() if key not in gone}
         for key, resource in described.items():
-            edges += [(key, TYPE, kind) for kind in resource.types if kind in described]
+            edges += [(key, TYPE, kind) for kind in resource.types if kind in described and not _is_own(kind)]
         relations = short_names({relation for _, relation, _ in edges}, labels, self.prefixes)
         heads, names, tails = zip(*edges, strict=True) if edges else ((), (), ())
         columns = (heads, [relations[name] for name in names], tails)

@@ -50,6 +50,8 @@ _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Suffixes that only keys have. A postal code, for example, may refer to nothing."""
 MAX_LISTED = 12
 """Maximum number of columns in a note."""
+_TRUTHS = ("is_", "has_", "can_", "was_")
+"""Beginnings of headers of columns that contain 1 for yes and 0 for no."""
 _TEXT = pa.large_string()
 _NAME_HEADERS = frozenset({*NAMES["full"], *NAMES["title"]})
 
@@ -151,6 +153,7 @@ def _loaded(
     declared: Mapping[str, SqlTable] | None = None,
 ) -> dict[str, _Loaded]:
     said = options.columns
+    contents = {table: {name: _truths(name, cells) for name, cells in own.items()} for table, own in contents.items()}
     if declared is not None:
         contents = _with_details(contents, declared, said.get("groups"))
         declared = {name: replace(table, columns=tuple(contents[name])) for name, table in declared.items()}
@@ -169,6 +172,11 @@ def _loaded(
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
         found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
     return {name: found[name] for name in contents}
+
+
+def _truths(header: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_called_so = pa.types.is_integer(cells.type) and plain(header).startswith(_TRUTHS)
+    return cells.cast(pa.bool_()) if is_called_so and set(pc.unique(cells).to_pylist()) <= {0, 1, None} else cells
 
 
 def _with_details(
