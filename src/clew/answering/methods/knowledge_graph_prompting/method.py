@@ -89,7 +89,7 @@ class KnowledgeGraphPrompting(Method):
     k: int = 30
     read: int | None = None
     """Number of passages that a model reads. By default 20, or 10 for a small model."""
-    closely: int = 8
+    closely: int = 6
     """Number of passages that the network reads. More cost time without gain. 0 leaves the order of the walk."""
     short: bool = False
     """Answer in a few words, as benchmarks require, instead of sentences or a passage."""
