@@ -30,7 +30,7 @@ def telling() -> dict:
 def test_the_page_does_not_contradict_the_state(page, site):
     runs, errors = {}, []
     for number, (name, answer) in enumerate(telling().items()):
-        runs[f"q{number}"] = (name, answer, run_of(answer))
+        runs[f"q{number:03}"] = (name, answer, run_of(answer))
 
     def sent(route):
         run = runs[json.loads(route.request.post_data)["question"]][2]
@@ -43,9 +43,7 @@ def test_the_page_does_not_contradict_the_state(page, site):
     )
     seen = set()
     for question, (name, answer, _) in runs.items():
-        page.goto("about:blank")
-        page.goto(f"{site}/#/ask?base=hpo&q={question}")
-        answered(page)
+        ask(page, site, question)
         errors += [
             (name, *found) for found in [contradictions(answer, page.locator(".answered").inner_text())] if found
         ]
