@@ -82,8 +82,9 @@ def test_the_last_document_may_go_while_its_base_is_told_of(tmp_path, monkeypatc
 def test_a_build_that_was_killed_is_resumed_by_the_next_server(tmp_path):
     folder = DocumentFolder(tmp_path / "papers")
     folder.put("thread.md", TEXT)
-    folder.close(patience=0.0)
+    folder.close(patience=0.0)  # often before the process of the build was started
     assert folder.indexed() == {}
+    assert folder._process is None or folder._process.poll() is not None, "it would lock the base for the next server"
     with client(tmp_path / "papers") as page:
         assert finished(page)["documents"][0]["indexed"]
 

@@ -39,6 +39,8 @@ MAX_UNPACKED, MAX_ENTRIES = 300_000_000, 10_000
 """Maximum unpacked bytes and parts of an uploaded file, below those of the reader."""
 CHUNK = 1 << 20
 """Bytes to unpack at once, to search for zero bytes, and that any packed file may unpack to."""
+STOP_SECONDS = 5
+"""Time that a stopped build has to end, in seconds."""
 KEPT_SECONDS = 3600
 """Time in which a deleted file can be restored, in seconds."""
 
@@ -224,14 +226,16 @@ class DocumentFolder:
         self._forget_deleted()
         if thread is not None:
             thread.join(patience)
-        self._stop_build()
+            self._stop_build()
+            thread.join(STOP_SECONDS)
 
     def _stop_build(self) -> None:
-        process = self._process
+        with self._lock:
+            process = self._process
         if process is not None and process.poll() is None:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)
+                process.wait(STOP_SECONDS)
 
     def _forget_deleted(self) -> None:
         if self._gone.is_dir():
@@ -258,8 +262,11 @@ class DocumentFolder:
             self._empty()
             return BuildReply(state="idle")
         folders = map(str, (self.files, self.base, self._cache))
-        with start_module("clew.server.document_build", *folders, stderr=subprocess.DEVNULL) as process:
-            self._process = process
+        with self._lock:
+            if self._closing:
+                return BuildReply(state="waiting")
+            self._process = start_module("clew.server.document_build", *folders, stderr=subprocess.DEVNULL)
+        with self._process as process:
             ended = followed(process, self._tell)
         if ended.state == "idle":
             self._built.write_text(json.dumps(begun), "utf-8")
