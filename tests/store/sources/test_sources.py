@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.errors import InputError
+from clew.core.errors import InputError, SourceError
 from clew.store.sources.files import SourceOptions, parse_columns
+from clew.store.sources.jsonl import read_json
 from clew.store.sources.read import read_sources
 
 NAME = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=8)
@@ -230,6 +231,50 @@ def test_other_encodings_are_read_when_named_or_marked(tmp_path):
     assert read_sources([latin], SourceOptions(encoding="latin-1")).nodes[0].table.to_pylist() == expected
     for path in (marked, excel):
         assert read_sources([path]).nodes[0].table.to_pylist() == expected
+
+
+def test_a_folder_of_two_encodings_is_read_and_a_note_says_so(tmp_path):
+    written(tmp_path, "cats.csv", "id,name\n1,Zoë\n".encode("cp1252"))
+    written(tmp_path, "dogs.csv", "id,name\n2,Béla\n".encode())
+    tables = read_sources([tmp_path])
+    assert {name for piece in tables.nodes for name in piece.table["name"].to_pylist()} == {"Zoë", "Béla"}
+    [note] = [note for note in tables.notes if "cp1252" in note]
+    assert "cats.csv" in note
+
+
+def test_a_single_nul_byte_is_replaced_and_said(tmp_path):
+    file = written(
+        tmp_path, "cats.csv", b"id,name\n" + b"".join(b"%d,cat %d\n" % (n, n) for n in range(200)) + b"200,a\0b\n"
+    )
+    tables = read_sources([file])
+    assert tables.nodes[0].table["name"].to_pylist()[-1] == "a\ufffdb"
+    assert any("line 202" in note and "NUL" in note for note in tables.notes)
+
+
+def test_unquoted_fields_may_hold_a_comma_before_a_blank(tmp_path):
+    file = written(
+        tmp_path, "agencies.csv", "id,code,name\n1,AE,Ministry, Emirates\n2,AU,Survey, Navy, Australia\n3,B,One\n"
+    )
+    tables = read_sources([file])
+    assert tables.nodes[0].table["name"].to_pylist() == ["Ministry, Emirates", "Survey, Navy, Australia", "One"]
+    assert any("agencies.csv" in note and "','" in note for note in tables.notes)
+    file = written(tmp_path, "agencies.csv", "id,code,name\n1,AE,Ministry, Emirates\n2,AU,Survey,Navy\n")
+    with pytest.raises(SourceError, match="fields instead of 3"):
+        read_sources([file])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        ([["a:1", "Mitte", 3.5], ["a:2", "Wedding", 4]], ["column 1", "column 2", "column 3"]),
+        ([["code", "stop", "weight"], ["a:1", "Mitte", 3.5], ["a:2", "Wedding", 4]], ["code", "stop", "weight"]),
+        ([["code", "stop", "weight"], ["a:1", "Mitte", "3"], ["a:2", "Wedding", "4"]], ["code", "stop", "weight"]),
+    ],
+)
+def test_json_rows_are_a_table_with_or_without_a_header(tmp_path, rows, columns):
+    [table] = read_json(json.dumps(rows).encode(), "stops.json", flat=False)
+    assert table.table.column_names == columns
+    assert table.table.num_rows == 2
 
 
 def test_edges_that_describe_their_ends_make_nodes_of_them(tmp_path):

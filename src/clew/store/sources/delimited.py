@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from clew.core.errors import SourceError
@@ -24,6 +25,8 @@ from clew.store.sources.files import SourceOptions, kind_of
 from clew.store.sources.pieces import RawTable, as_edges
 
 _SEPARATORS = ("\t", "|", ",", ";")
+_HIDDEN = "\x1f"
+"""Stands for a delimiter that belongs to the text while a file is parsed. It does not occur in text."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Dialect:
     """Whether a quotation mark inside quotes is written \\", not doubled."""
     spaced: bool = False
     """Whether blanks around fields only align the columns."""
+    loose: bool = False
+    """Whether a delimiter before a blank belongs to the text: `4,Survey Directorate, Bahrain`."""
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -76,12 +81,22 @@ def _dialect(text: str, data: bytes, separator: str) -> Dialect:
     quoted, mark = _is_quoted(data, separator), re.escape(separator)
     escaped = quoted and re.search(rb'\\"(?!"| *(?:[\r\n%b]|\Z))' % mark.encode(), data) is not None
     dialect = _with_rows(text, Dialect(separator, quoted, escaped=escaped))
+    if not quoted and any(len(row) > len(dialect.header) for row in dialect.rows):
+        loose = _with_rows(_hidden(text.encode(), separator).decode(), dialect)
+        if all(len(row) == len(dialect.header) for row in loose.rows):
+            rows = tuple(tuple(field.replace(_HIDDEN, separator) for field in row) for row in loose.rows)
+            return replace(loose, rows=rows, loose=True)
     after = [field for row in dialect.rows for field in row[1:] if field]
     is_set_out = bool(after) and all(field.startswith(" ") for field in after)
     if not is_set_out and not (quoted and re.search(rf'{mark} +"[^"\r\n{mark}]', text)):
         return dialect
     spaced = replace(dialect, spaced=True)
     return _with_rows(_without_blanks(text.encode(), spaced).decode(), spaced)
+
+
+def _hidden(data: bytes, separator: str) -> bytes:
+    """Replace the delimiters before blanks, which belong to the text."""
+    return data.replace(separator.encode() + b" ", _HIDDEN.encode() + b" ")
 
 
 def _without_blanks(data: bytes, dialect: Dialect) -> bytes:
@@ -100,7 +115,12 @@ def read_delimited(
     header = names or _numbered(dialect.header, file)
     if dialect.spaced:
         data = _without_blanks(data, dialect)
+    if dialect.loose:
+        data = _hidden(data, dialect.separator)
     table, bad = _parse(data, dialect, file, names, skip_bad)
+    if dialect.loose:
+        fields = [pc.replace_substring(column, _HIDDEN, dialect.separator) for column in table.columns]
+        table = pa.table(fields, table.column_names)
     table = table.rename_columns(list(header))
     header_rows = int(names is None)
     newlines = data.count(b"\n") + (not data.endswith(b"\n"))

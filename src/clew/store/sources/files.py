@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -69,6 +70,10 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_BROKEN_UTF8 = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x01-\x08\x0e-\x1a\x7f]")
+"""Bytes that show damaged UTF-8 text, or data that is no text, rather than another encoding."""
+_FEW_NULS = 1000
+"""Minimum bytes of a text for each of its NUL bytes, if these are single mistakes."""
 _CHUNK = 1 << 24
 """Number of bytes decoded at once, since the text of a whole file takes up to four times its size."""
 MOST_RATIO = 200
@@ -115,15 +120,15 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-def read_utf8(path: Path, encoding: str | None = None) -> bytes:
-    """Read a text file as valid UTF-8 without byte-order mark."""
+def read_utf8(path: Path, encoding: str | None = None, notes: list[str] | None = None) -> bytes:
+    """Read a text file as valid UTF-8 without byte-order mark.
+
+    With `notes`, text in Western European encoding is read too, single NUL bytes are replaced, and a note says so.
+    """
     data = read_bytes(path)
+    guess = encoding is None and notes is not None
     if encoding is None:
-        encoding = "utf-8"
-        for mark, marked in _BYTE_ORDER_MARKS:
-            if data.startswith(mark):
-                encoding = marked
-                break
+        encoding = next((marked for mark, marked in _BYTE_ORDER_MARKS if data.startswith(mark)), "utf-8")
     try:
         codec = codecs.lookup(encoding)
         "".encode(encoding)  # some codecs are not text encodings
@@ -131,24 +136,39 @@ def read_utf8(path: Path, encoding: str | None = None) -> bytes:
         raise SourceError(
             f"unknown encoding {encoding!r}: try utf-8, latin-1, cp1252 or utf-16", file=path
         ) from unknown
-    if codec.name == "utf-8":
-        data = data.removeprefix(codecs.BOM_UTF8)
-        _check_utf8(data, path)
-    else:
-        try:
-            data = whole_text(data.decode(encoding)).removeprefix("\ufeff").encode("utf-8")
-        except UnicodeDecodeError as wrong:
-            raise _wrong_byte(data, wrong.start, encoding, path) from wrong
-        except UnicodeError as wrong:
-            raise SourceError(f"is not {encoding}: {wrong}", file=path) from wrong
+    try:
+        if codec.name == "utf-8":
+            data = data.removeprefix(codecs.BOM_UTF8)
+            _check_utf8(data, path)
+        else:
+            data = _recoded(data, encoding, path)
+    except SourceError:
+        if not guess or _BROKEN_UTF8.search(data):
+            raise
+        data = _recoded(data, "cp1252", path)
+        assert notes is not None
+        notes.append(f"{path} is not UTF-8: read as cp1252. If names look wrong, give --encoding.")
     nul = data.find(b"\0")
-    if nul >= 0:
-        raise SourceError(
-            "contains a NUL byte, so it is not text in this encoding: try --encoding utf-16, or clean the file",
-            file=path,
-            line=line_at(data, nul),
-        )
-    return data
+    if nul < 0:
+        return data
+    count = data.count(b"\0")
+    if notes is not None and count * _FEW_NULS <= len(data):
+        notes.append(f"{path}, line {line_at(data, nul)}: {count} NUL bytes were replaced by the character U+FFFD.")
+        return data.replace(b"\0", "\ufffd".encode())
+    raise SourceError(
+        "contains NUL bytes, so it is not text in this encoding: try --encoding utf-16, or clean the file",
+        file=path,
+        line=line_at(data, nul),
+    )
+
+
+def _recoded(data: bytes, encoding: str, path: Path) -> bytes:
+    try:
+        return whole_text(data.decode(encoding)).removeprefix("\ufeff").encode("utf-8")
+    except UnicodeDecodeError as wrong:
+        raise _wrong_byte(data, wrong.start, encoding, path) from wrong
+    except UnicodeError as wrong:
+        raise SourceError(f"is not {encoding}: {wrong}", file=path) from wrong
 
 
 def line_at(data: bytes, position: int) -> int:

@@ -121,6 +121,9 @@ def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
             file=file,
             line=line_at(data, broken.pos),
         ) from broken
+    if _is_rows(document):
+        header, rows = _with_header(document)
+        document = [dict(zip(header, row, strict=True)) for row in rows]
     if isinstance(document, dict):
         parts = [document.get("nodes"), *(document.get(name) for name in _EDGE_LISTS)]
     else:
@@ -138,6 +141,33 @@ def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
             file=file,
         )
     return tables
+
+
+def _is_rows(document: Any) -> bool:
+    """Return whether a document is a table without a header: a list of lists of the same length."""
+    return (
+        isinstance(document, list)
+        and document != []
+        and all(isinstance(row, list) and len(row) == len(document[0]) > 1 for row in document)
+        and not any(isinstance(value, list | dict) for row in document for value in row)
+    )
+
+
+def _with_header(rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of the columns and the rows. The first row is the header if a name stands above numbers."""
+    first, *others = rows
+    is_header = len({name for name in first if isinstance(name, str) and name}) == len(first) and any(
+        not _is_number(name) and all(_is_number(row[at]) for row in others) for at, name in enumerate(first)
+    )
+    return (first, others) if is_header and others else ([f"column {at}" for at in range(1, len(first) + 1)], rows)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def nested_raw(document: Any, file: str) -> list[RawTable]:

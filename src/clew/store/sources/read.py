@@ -229,18 +229,18 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
     elif kind in _JSON_LINES:
-        data = read_utf8(path, options.encoding)
+        data = read_utf8(path, options.encoding, found.notes)
         raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat)
         found.skipped += skipped
         for raw in raws:
             found.add(raw, said, options)
     elif kind == ".json":
-        for raw in read_json(read_utf8(path, options.encoding), str(path), flat=flat):
+        for raw in read_json(read_utf8(path, options.encoding, found.notes), str(path), flat=flat):
             found.add(raw, said, options)
     elif kind in FORMATS:
         found.rdf.read(path, options)
     elif kind == ".obo":
-        found.take(read_obo(read_utf8(path, options.encoding), str(path), options.node_type))
+        found.take(read_obo(read_utf8(path, options.encoding, found.notes), str(path), options.node_type))
     elif kind in DATABASE_FILES:
         found.take(*read_database(path, options))
     elif kind in DELIMITED:
@@ -252,8 +252,10 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
 
 
 def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
-    data = read_utf8(path, options.encoding)
+    data = read_utf8(path, options.encoding, found.notes)
     dialect = sniff(data, path)
+    if dialect.loose:
+        found.notes.append(f"{path}: fields are not quoted, so {dialect.separator!r} before a blank is read as text.")
     has_header = is_neo4j(dialect.header) or kind_of_columns(dialect.header, options.columns) is not None
     if said == "triples" or (said is None and not has_header and looks_like_triples(dialect, path)):
         piece, skipped = read_triples(data, dialect, str(path), options)
