@@ -276,7 +276,5 @@ def write_base(
         say("checksums")
         commit(folder, stage, facts, embed, merged)
     forget_old_rows(folder)
-    listed = (*tables.skipped, *problems.listed)
-    skipped = problems.count + len(tables.skipped)
-    report = BuildReport(folder, graph.nodes, graph.edges, skipped, listed, graph.notes)
+    report = BuildReport(folder, graph.nodes, graph.edges, problems.count, tuple(problems.listed), graph.notes)
     return _without_vectors(report, failure[0]) if failure else report

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+import clew
 from clew.core.errors import NotFoundError, SourceError
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
@@ -68,6 +69,8 @@ def test_bad_rows_are_left_out_and_listed_when_asked(tmp_path):
         (str(nodes), 4),
         (str(more), 2),
     ]
+    report = clew.build([nodes, more], tmp_path / "made.kb", skip_bad=True)
+    assert report.skipped == len(report.problems) == 3
 
 
 def test_a_quotation_mark_that_is_never_closed_does_not_swallow_rows(tmp_path):
