@@ -356,6 +356,7 @@ def build(
     from clew.store.remote_bases import read_remote_nodes, with_logins
     from clew.store.sources.categories import with_categories
     from clew.store.sources.databases import is_url
+    from clew.store.sources.files import SourceOptions
     from clew.store.sources.read import read_sources
 
     given = () if isinstance(sources, Tables) else sources
@@ -363,10 +364,11 @@ def build(
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return build_documents(paths, folder, wanted, widen=widen)
+    reading = options or SourceOptions(skip_bad=skip_bad)
     if nodes_only:
         tables = restricted(read_remote_nodes(given), visible or {})
     else:
-        tables = sources if isinstance(sources, Tables) else read_sources(with_workbooks(with_logins(given)), options)
+        tables = sources if isinstance(sources, Tables) else read_sources(with_workbooks(with_logins(given)), reading)
         tables = with_categories(restricted(tables, visible or {}))
     edits = schema_edits(None if schema is None else Path(schema), paths)
     return into(
