@@ -2,10 +2,11 @@
 
     python tests/campaign/exact_answers.py -n 10000
 
-Random bases with hierarchies, shared names and missing values, random interpretations of every form. What each finds is
-computed a second time by trying everything, with hierarchies followed by hand, and once more by its SPARQL, Cypher and
-SQL in other databases. Compared are the matches, the JSON and its count, the table, the sentence, the value and the
-state.
+Random bases with hierarchies, shared names, missing values, texts and groups, random interpretations of every form.
+What each finds is computed a second time by trying everything in a base without what the caller may not see, with
+hierarchies followed by hand, and once more by its SPARQL, Cypher and SQL in other databases. Compared are the matches,
+the JSON and its count, the table, the sentence, the value and the state. Words that only texts could confirm make it a
+maybe.
 """
 
 import argparse
@@ -18,7 +19,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
+import pyarrow as pa
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
+import clew
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.focus.execution import names_of_answers
 from clew.core.query import (
@@ -46,6 +50,7 @@ from clew.core.query import (
 from clew.core.roles import Interpretation, Parse
 from clew.store.building import build
 from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.tables import GROUPS
 from clew.store.open_base import OpenBase
 from query_engines import DuckDB, Kuzu, Oxigraph
 from query_reference import Reference
@@ -53,6 +58,8 @@ from random_queries import COMPARISONS, KINDS, LITERALS, random_tables
 
 ROUNDS = 30
 """Interpretations for one base."""
+CALLER = {"staff"}
+"""The groups of whoever asks."""
 ORDERED = ("dose", "mass", "approved", "seen", "price")
 
 
@@ -271,7 +278,8 @@ def differences(tools, asked, by_hand, engines, kinds):
         if asked.compared is not None:
             wanted["value"] = any(by_hand.keys[node] in expected for node in by_hand.named(asked.compared))
     else:
-        views["state"], wanted["state"] = answer.state, "found" if count else "not_found"
+        unsure = bool(asked.unexplained) and count > 0
+        views["state"], wanted["state"] = answer.state, "maybe" if unsure else "found" if count else "not_found"
     wanted |= {"json": expected, "count": count, "frame": expected}
     views["json"] = {one["key"] for one in told["answers"] if one["group"] == "match"}
     views["count"] = told["matches"]
@@ -298,19 +306,59 @@ def executed(engine, text, asked):
     return int(rows[0][0]) if asked.asks == "number" else rows[0][0] > 0
 
 
+def with_texts(tables, chance):
+    """The tables with a text for every node."""
+    [nodes] = tables.nodes
+    words = ("sold", "in", "small", "boxes", "to", "people", "who", "live", "near", "water", "and", "trees")
+    texts = [" ".join(chance.choices(words, k=30)) for _ in range(nodes.table.num_rows)]
+    return replace(tables, nodes=(replace(nodes, table=nodes.table.append_column("text", pa.array(texts))),))
+
+
+def with_groups(tables, chance):
+    """The tables with groups of nodes and edges, and what the caller may see: at least two nodes and an edge."""
+    [nodes], [edges] = tables.nodes, tables.edges
+    if chance.random() < 0.5:
+        return tables, tables
+    while True:
+        given = [
+            [chance.choice(([], [], [], ["staff"], ["board"], ["staff", "board"])) for _ in range(piece.table.num_rows)]
+            for piece in (nodes, edges)
+        ]
+        allowed = [[not one or bool(CALLER & set(one)) for one in some] for some in given]
+        keys = {key for key, seen in zip(nodes.table["key"].to_pylist(), allowed[0], strict=True) if seen}
+        ends = zip(edges.table["head"].to_pylist(), edges.table["tail"].to_pylist(), allowed[1], strict=True)
+        joined = [seen and head in keys and tail in keys for head, tail, seen in ends]
+        if len(keys) > 1 and any(joined):
+            break
+
+    def marked(piece, groups):
+        return replace(piece, table=piece.table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
+
+    def kept(piece, mask):
+        return replace(piece, table=piece.table.filter(pa.array(mask)))
+
+    whole = replace(tables, nodes=(marked(nodes, given[0]),), edges=(marked(edges, given[1]),))
+    return whole, replace(tables, nodes=(kept(nodes, allowed[0]),), edges=(kept(edges, joined),))
+
+
 def compared(seed, count):
     """Yield form, whether anything is found, the query, and what differs, of `count` random interpretations."""
     chance, done = random.Random(seed), 0
     while done < count:
         with tempfile.TemporaryDirectory() as folder:
-            build(random_tables(chance), Path(folder) / "random.kb")
-            tools = OpenBase.open(Path(folder) / "random.kb", embedder="hash")
-            assert isinstance(tools.kb, ArrayKnowledgeBase)
-            by_hand = ByHand(tools.kb)
-            engines = {"sparql": Oxigraph(tools.kb), "cypher": Kuzu(tools.kb), "sql": DuckDB(tools.kb)}
-            for form, asked in islice(Maker(tools.kb, chance).interpretations(), min(ROUNDS, count - done)):
+            whole, seen = with_groups(with_texts(random_tables(chance), chance), chance)
+            build(whole, Path(folder) / "random.kb")
+            build(seen, Path(folder) / "seen.kb")
+            tools = clew.open(Path(folder) / "random.kb", embedder="hash", groups=CALLER).tools
+            kb = OpenBase.open(Path(folder) / "seen.kb", embedder="hash").kb
+            assert isinstance(kb, ArrayKnowledgeBase)
+            by_hand = ByHand(kb)
+            engines = {"sparql": Oxigraph(kb), "cypher": Kuzu(kb), "sql": DuckDB(kb)}
+            for form, asked in islice(Maker(kb, chance).interpretations(), min(ROUNDS, count - done)):
                 done += 1
                 kinds = chance.random() < 0.8
+                if asked.is_restricted and asked.asks == "nodes" and chance.random() < 0.2:
+                    form, asked = "words for texts", replace(asked, unexplained=("sold in small boxes",))
                 wrong = differences(tools, asked, by_hand, engines, kinds)
                 yield form, bool(by_hand.found(asked, kinds)), f"kinds={kinds} {asked.asks} {asked.query}", wrong
 
