@@ -30,14 +30,14 @@ class Campaign:
 
 
 CAMPAIGNS = (
-    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 12, 1_000),
+    Campaign("kills", "a command that writes is killed at any moment, and run again", writing.killed, 6, 1_000),
     Campaign("flips", "one byte of one file of a base is changed, or the file is cut", reading.flipped, 8, 2_000),
-    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 60, 5_000),
-    Campaign("documents", "damaged documents of every format", reading.hostile_document, 40, 5_000),
+    Campaign("sources", "files of nodes and edges", lambda _, seed, at: reading.hostile_source(seed, at), 30, 5_000),
+    Campaign("documents", "damaged documents of every format", reading.hostile_document, 20, 5_000),
     Campaign("questions", "questions over all methods", reading.questions, 1, 20_000, reading.QUESTIONS),
-    Campaign("queries", "texts of the query language", reading.query_texts, 4, 5_000, reading.TOGETHER),
+    Campaign("queries", "texts of the query language", reading.query_texts, 2, 5_000, reading.TOGETHER),
     Campaign("replies", "a model that says anything", reading.model_replies, 3, 1_000, reading.TOGETHER // 5),
-    Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 15, 500),
+    Campaign("endpoint", "an endpoint that says anything", lambda _, s, at: reading.endpoint_replies(s, at), 8, 500),
     Campaign(
         "bolt",
         "a server that sends anything by Bolt",
@@ -59,7 +59,7 @@ CAMPAIGNS = (
         "groups",
         "a base with groups changed once more, against what its readers may see",
         lambda _, seed, at: groups.history(seed, at),
-        4,
+        2,
         10_000,
         groups.STEPS,
     ),

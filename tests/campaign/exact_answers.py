@@ -54,7 +54,7 @@ from clew.store.graph.tables import GROUPS
 from clew.store.open_base import OpenBase
 from query_engines import DuckDB, Kuzu, Oxigraph
 from query_reference import Reference
-from random_queries import COMPARISONS, KINDS, LITERALS, random_tables
+from random_queries import COMPARISONS, EDGE_KINDS, KINDS, LITERALS, random_tables
 
 ROUNDS = 30
 """Interpretations for one base."""
@@ -335,7 +335,13 @@ def with_groups(tables, chance):
         return replace(piece, table=piece.table.append_column(GROUPS, pa.array(groups, pa.list_(pa.string()))))
 
     def kept(piece, mask):
-        return replace(piece, table=piece.table.filter(pa.array(mask)))
+        table = piece.table.filter(pa.array(mask))
+        empty = [
+            name
+            for name in (*KINDS, *EDGE_KINDS)
+            if name in table.column_names and not table[name].is_valid().to_numpy().any()
+        ]
+        return replace(piece, table=table.drop_columns(empty))
 
     whole = replace(tables, nodes=(marked(nodes, given[0]),), edges=(marked(edges, given[1]),))
     return whole, replace(tables, nodes=(kept(nodes, allowed[0]),), edges=(kept(edges, joined),))

@@ -47,7 +47,7 @@ WRITERS = ("dedup --merge", "dedup --undo", "feedback", "feedback --learn", "tun
 def test_a_kill_before_any_call_that_writes_leaves_the_old_state_or_the_new_one(name: str, writers: Writers, tmp_path):
     moments = writers.calls(name)
     assert moments
-    step = repeats(max(1, moments // 20), 1)  # about twenty calls in the suite, every call in the campaign
+    step = repeats(max(1, moments // 8), 1)  # about eight calls in the suite, every call in the campaign
     assert [wrong for at in range(0, moments, step) for wrong in killed_at(writers, name, at, tmp_path)[1]] == []
 
 

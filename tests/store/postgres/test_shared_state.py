@@ -142,7 +142,7 @@ def test_a_killed_server_leaves_its_build_to_the_other_and_nothing_half_written(
     same_browser(one, two)
     one.post("/v1/bases", json={"name": "myths"})
     words = [f"{first}{second}" for first in ["ariadne", "theseus", "minos", "daedalus"] for second in range(2000)]
-    texts = "\n\n".join(f"# Part {part}\n\n{' '.join(words[part % 97 :: 97])}." for part in range(3000))
+    texts = "\n\n".join(f"# Part {part}\n\n{' '.join(words[part % 97 :: 97])}." for part in range(1500))
     one.put("/v1/bases/myths/documents/long.txt", content=texts.encode())
     one.put("/v1/bases/myths/documents/maze.md", content=MYTH)
     for page in (one, two):
