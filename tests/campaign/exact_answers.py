@@ -99,10 +99,10 @@ class Maker:
         return Pattern(tuple(variables), tuple(edges))
 
     def condition(self, variable="x"):
-        name = self.chance.choice(list(KINDS))
-        kind = self.kb.schema.attribute_types.get(name, "text")
+        kinds = self.kb.schema.attribute_types
+        name = self.chance.choice([name for name in KINDS if name in kinds])
         sign = self.chance.choice((*COMPARISONS, "contains"))
-        return Compare(Attribute(variable, name), sign, Value(self.chance.choice(LITERALS[kind])))
+        return Compare(Attribute(variable, name), sign, Value(self.chance.choice(LITERALS[kinds[name]])))
 
     def order(self):
         if self.chance.random() < 0.5:
