@@ -370,6 +370,7 @@ class Phrase:
             return " ".join([" and ".join([*(_finite(limit, one=one) for limit in limits), *verbs]), *behind])
         whole, be = " and ".join(verbs), "is " if one else "are "
         is_short = len(verbs) == 1 and not limits and whole.startswith(be)
+        whole = whole.replace(f"{be}the {self.noun(name, one=one)} of ", f"{be}of ", 1) if is_short else whole
         is_short = is_short and not whole.removeprefix(be).startswith(("not ", "a ", "an ", "the "))
         done = [whole.removeprefix(be) if is_short else f"that {whole}"] if verbs else []
         kind = [] if finite else [self.noun(name, one=one)]
@@ -481,7 +482,7 @@ class Phrase:
         first, rest, form = verb_of(verb)
         if plural(words_of(verb)) == self.words.kind(row.tail):  # the relation is named like its target type
             called = words_of(verb) if one else plural(words_of(verb))
-            return VerbClause(f"{are}{' a' if one else ''} {called} of", other, is_long)
+            return VerbClause(f"{are} the {called} of", other, is_long)
         if form == "noun" or (first == "has" and rest):
             return VerbClause(f"{are}{rest} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
