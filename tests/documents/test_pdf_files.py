@@ -210,7 +210,7 @@ def test_files_can_be_read_from_several_threads(tmp_path):
 def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeypatch):
     from PIL import Image
 
-    from clew.documents.formats import pdf_ocr
+    from clew.documents.formats import pdf_file
 
     picture = tmp_path / "grey.png"
     Image.new("L", (300, 300), 128).save(picture)
@@ -219,15 +219,15 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
     canvas.showPage()
     canvas.drawImage(str(picture), 50, 50, 400, 600)
     canvas.save()
-    monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: None)
+    monkeypatch.setattr(pdf_file, "_recogniser", lambda: None)
     assert read_pdf(tmp_path / "a.pdf").notes == (
         "page 2 is an image without text: install the extra 'ocr' to recognise it",
     )
     corners = [[100, 200], [240, 200], [240, 240], [100, 240]]
     letters = [[[x, 200], [x + 20, 240]] for x in (100, 120, 140, 160, 200, 220)]
     line = (corners, "Readby", "0.9", letters, list("Readby"), [1.0] * 6)
-    monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: lambda pixels, **_: ([line], 0.1))
-    monkeypatch.setattr(pdf_ocr, "inked", lambda pixels: [(0, 80), (100, 140)])
+    monkeypatch.setattr(pdf_file, "_recogniser", lambda: lambda pixels, **_: ([line], 0.1))
+    monkeypatch.setattr(pdf_file, "inked", lambda pixels: [(0, 80), (100, 140)])
     extracted = read_pdf(tmp_path / "a.pdf")
     assert extracted.notes == ()
     assert extracted.text.endswith("Read by")
@@ -236,7 +236,7 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
 
 
 def test_words_in_a_picture_end_where_its_gaps_are_wide():
-    from clew.documents.formats.pdf_ocr import inked
+    from clew.documents.formats.pdf_file import inked
 
     picture = np.full((20, 60), 255, dtype=np.uint8)
     picture[5:15, [*range(2, 10), *range(12, 20), *range(30, 50)]] = 0

@@ -16,9 +16,8 @@ import httpx
 import pytest
 
 from clew.core.errors import InputError, SourceError, StorageError
-from clew.server.store import SERVER, Actor
+from clew.server.store import SERVER, Actor, TeamFile
 from clew.server.team import users as passwords
-from clew.server.team.file import TeamFile
 from clew.server.team.team import Team
 from clew.server.wire_team import UserChange
 from clew.store.building import build
@@ -545,7 +544,7 @@ def test_what_one_server_does_another_knows_at_once(tmp_path, place, team):
 
 
 def test_a_file_of_the_version_before_is_taken_over(tmp_path):
-    from clew.server.team.file import MARK, SCHEMA
+    from clew.server.store import MARK, SCHEMA
 
     with sqlite3.connect(tmp_path / "team.db") as old:
         old.executescript(f"{SCHEMA}PRAGMA application_id = {MARK}; PRAGMA user_version = 1;")

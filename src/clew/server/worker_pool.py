@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.core.errors import ClewError
 from clew.core.limits import Process, start_module
-from clew.server.answering_process import KINDS
+from clew.server.answering import KINDS
 from clew.server.serving import ServedBase
 from clew.server.wire import AskRequest
 
@@ -83,7 +83,7 @@ class WorkerPool:
         with self._lock:
             if self._closed:
                 return
-            worker = start_module("clew.server.answering_process", stdin=subprocess.PIPE)
+            worker = start_module("clew.server.answering", stdin=subprocess.PIPE)
             self._all.add(worker)
         assert worker.stdin is not None
         with contextlib.suppress(OSError):  # it has ended: its first question will notice

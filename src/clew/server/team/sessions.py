@@ -17,6 +17,8 @@ DAY = 86_400.0
 """Seconds of a day."""
 LONGEST_SESSION, LONGEST_PAUSE = 7 * DAY, DAY
 """A session ends after a week, or after a day without a request, or if a wrong clock dated it in the future."""
+LONGEST_LOGIN = 600.0
+"""Maximum duration of a login with a provider, in seconds."""
 SEEN_EVERY = 60.0
 """Minimum seconds between two updates of the last use of a session or token."""
 MAX_TOKENS = 50

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from clew.core.errors import ClewError
 from clew.server.access import Grant, digest_of
-from clew.server.store import Actor, Store
-from clew.server.team.file import TeamFile
+from clew.server.store import Actor, Store, TeamFile
 from clew.server.team.sessions import DAY, Sessions
 from clew.server.team.users import NOBODY, Users, fits, hashed, is_outdated
 from clew.server.wire_team import AskedReply, AuditReply
