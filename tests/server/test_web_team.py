@@ -469,9 +469,9 @@ def test_a_damaged_file_of_users_is_said_to_be_one(tmp_path, team, run):
 def test_a_clock_that_was_set_back_makes_no_session_without_end(team, monkeypatch):
     now = time.time()
     for ahead, holds in ((3600, True), (30 * 86_400, False)):
-        monkeypatch.setattr("clew.server.team.sessions.time.time", lambda ahead=ahead: now + ahead)
+        monkeypatch.setattr("clew.server.team.team.time.time", lambda ahead=ahead: now + ahead)
         secret = team.sessions.begin(1)
-        monkeypatch.setattr("clew.server.team.sessions.time.time", lambda: now)
+        monkeypatch.setattr("clew.server.team.team.time.time", lambda: now)
         assert (team.sessions.grant(None, f"clew={secret}") is not None) == holds
 
 

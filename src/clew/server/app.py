@@ -23,8 +23,7 @@ from clew.server.runs import Metrics, Runs, StoredRuns
 from clew.server.serving import Served
 from clew.server.settings import ServerSettings
 from clew.server.state import GrantOf, State, StateOf
-from clew.server.team.sessions import PLAIN_COOKIE, SECURE_COOKIE
-from clew.server.team.team import ProviderError, RefusedError, TooManyError
+from clew.server.team.team import PLAIN_COOKIE, SECURE_COOKIE, ProviderError, RefusedError, TooManyError
 from clew.server.wire import ProblemReply
 from clew.server.worker_pool import WorkerEndedError, WorkerPool
 

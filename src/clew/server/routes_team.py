@@ -12,8 +12,7 @@ from clew.server.access import EVERY_BASE, Grant
 from clew.server.guard import CALLBACK, SIGN_IN, network_of
 from clew.server.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
 from clew.server.store import Actor
-from clew.server.team.sessions import LONGEST_LOGIN, LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
-from clew.server.team.team import Team
+from clew.server.team.team import LONGEST_LOGIN, LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, Team, secret_in
 from clew.server.team.users import is_password
 from clew.server.wire_team import (
     AskedReply,

@@ -28,8 +28,7 @@ from clew.server.access import Role, digest_of
 from clew.server.guard import CALLBACK
 from clew.server.settings import is_loopback
 from clew.server.store import Actor
-from clew.server.team.sessions import LONGEST_LOGIN
-from clew.server.team.team import ProviderError, Team
+from clew.server.team.team import LONGEST_LOGIN, ProviderError, Team
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a private key of the provider, not `none` and not with a secret that clients share."""
