@@ -39,7 +39,7 @@ def test_every_line_is_where_it_is_printed(tmp_path):
     assert (first.page, round(first.x0)) == (1, 72)
     assert first.top < 100 < first.bottom + 3
     assert 290 < second.top < 300
-    assert pdf_file.read_pages(file, with_tables=True).sizes == [(595.3, 841.9)]
+    assert pdf_file.read_pages(file).sizes == [(595.3, 841.9)]
 
 
 def test_bookmarks_give_headings_and_levels_and_labels_are_kept(tmp_path):
@@ -153,7 +153,7 @@ def test_a_rotated_page_is_read_as_it_is_shown(tmp_path):
     upwards = b"BT /F 12 Tf 0 1 -1 0 100 200 Tm (Upright once turned) Tj ET"
     (tmp_path / "a.pdf").write_bytes(page_file(upwards, rotate=90))
     extracted = read_pdf(tmp_path / "a.pdf")
-    assert pdf_file.read_pages(tmp_path / "a.pdf", with_tables=True).sizes == [(800.0, 600.0)]
+    assert pdf_file.read_pages(tmp_path / "a.pdf").sizes == [(800.0, 600.0)]
     line = extracted.lines[0]
     assert (round(line.x0), line.bottom - line.top < 20 < line.x1 - line.x0) == (200, True)
     assert line.top < 100 < line.bottom

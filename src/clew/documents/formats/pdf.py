@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 NO_TITLES = frozenset({"untitled", "anonymous", "unspecified", "unknown", "document"})
 
 
-def read_pdf(file: Path, *, with_tables: bool = True) -> Extracted:
+def read_pdf(file: Path) -> Extracted:
     """Read a PDF. Raise SourceError if it is damaged or encrypted, or contains no text."""
     with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import read_pages
-    read = read_pages(file, with_tables=with_tables)
+    read = read_pages(file)
     if not any(read.pages):
         problem = "contains only images, so it was probably scanned" if read.images else "contains no text"
         note = f": {read.notes[0]}" if read.notes else ""

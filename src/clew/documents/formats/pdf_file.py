@@ -51,7 +51,7 @@ class ReadPages:
     notes: list[str] = field(default_factory=list)
 
 
-def read_pages(file: Path, *, with_tables: bool) -> ReadPages:
+def read_pages(file: Path) -> ReadPages:
     """Read the lines of every page. Raise SourceError if the file cannot be opened."""
     with PDFIUM:
         opened = open_pdf(file)
@@ -60,7 +60,7 @@ def read_pages(file: Path, *, with_tables: bool) -> ReadPages:
             read.title = opened.get_metadata_dict().get("Title", "")
             read.entries = _outline(opened)
             read.labels = _labels(opened)
-            _read_into(read, opened, with_tables)
+            _read_into(read, opened)
             return read
         finally:
             opened.close()
@@ -78,7 +78,7 @@ def open_pdf(file: Path) -> pdfium.PdfDocument:
         raise SourceError(f"the PDF is damaged ({error}): export or download it again", file=file) from error
 
 
-def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -> None:
+def _read_into(read: ReadPages, opened: pdfium.PdfDocument) -> None:
     one_width: set[str] = set()
     began = time.monotonic()
     for number in range(1, read.count + 1):
@@ -88,7 +88,7 @@ def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -
         try:
             page = opened[number - 1]
             try:
-                sheet = read_sheet(page, one_width, with_tables)
+                sheet = read_sheet(page, one_width)
                 if not sheet.words and sheet.pictured:
                     sheet = _recognised(read, page, number, sheet)
             finally:
@@ -99,7 +99,7 @@ def _read_into(read: ReadPages, opened: pdfium.PdfDocument, with_tables: bool) -
         if sheet.cut:
             read.notes.append(f"page {number} has too many characters: only the first were read")
         read.sizes.append((round(sheet.width, 1), round(sheet.height, 1)))
-        read.pages.append(_lines(sheet, with_tables))
+        read.pages.append(_lines(sheet))
 
 
 def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: PageContents) -> PageContents:
@@ -113,9 +113,7 @@ def _recognised(read: ReadPages, page: pdfium.PdfPage, number: int, sheet: PageC
     return PageContents(sheet.width, sheet.height, words, sheet.rules, pictured=True)
 
 
-def _lines(sheet: PageContents, with_tables: bool) -> list[Line]:
-    if not with_tables:
-        return lines_in_reading_order(sheet.words)
+def _lines(sheet: PageContents) -> list[Line]:
     tables = ruled_tables(sheet.words, sheet.rules)
     outside = [word for word in sheet.words if not any(table.box.holds(word) for table in tables)]
     return lines_in_reading_order(outside, tables, rows_and_tables)

@@ -52,7 +52,7 @@ _loose_box = direct(raw.FPDFText_GetLooseCharBox, ctypes.c_int, POINTER, ctypes.
 _text_object = direct(raw.FPDFText_GetTextObject, POINTER, POINTER, ctypes.c_int)
 
 
-def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> PageContents:
+def read_sheet(page: pdfium.PdfPage, one_width: set[str]) -> PageContents:
     """Read the words and rules of a page. Add the document's monospaced fonts to `one_width`.
 
     The caller must lock PDFIUM.
@@ -66,7 +66,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
     finally:
         text_page.close()
     width, height = page.get_size()
-    boxes, pictures = read_drawn(page) if with_rules or not words else ([], [])
+    boxes, pictures = read_drawn(page)
     rules, covered = [], 0.0
     if pictures:
         shown = view.boxes(np.array(pictures))
