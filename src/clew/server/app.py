@@ -17,6 +17,7 @@ from clew.core.version import __version__
 from clew.server import chat, routes_ask, routes_bases, routes_documents, routes_evaluations, routes_team
 from clew.server import mcp as mcp_http
 from clew.server.access import EVERY_BASE
+from clew.server.answering import WorkerEndedError, WorkerPool
 from clew.server.asking import Asker, BusyError
 from clew.server.guard import SIGN_IN, Guard
 from clew.server.runs import Metrics, Runs, StoredRuns
@@ -25,7 +26,6 @@ from clew.server.settings import ServerSettings
 from clew.server.state import GrantOf, State, StateOf
 from clew.server.team.team import PLAIN_COOKIE, SECURE_COOKIE, ProviderError, RefusedError, TooManyError
 from clew.server.wire import ProblemReply
-from clew.server.worker_pool import WorkerEndedError, WorkerPool
 
 if TYPE_CHECKING:  # an extra
     from clew.server.shared_builds import SharedBuilds
