@@ -23,8 +23,7 @@ from clew.documents.formats.pdf_blocks import (
     with_continued_tables,
 )
 from clew.documents.formats.pdf_headings import heading_level, learn_styles, marked_lines
-from clew.documents.formats.pdf_lines import Line
-from clew.documents.formats.pdf_page import Box, Font
+from clew.documents.formats.pdf_lines import Box, Font, Line
 
 if TYPE_CHECKING:
     from clew.documents.formats.pdf_file import ReadPages

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 
 from clew.core.errors import SourceError
 from clew.documents.formats.pdf_headings import Entry
-from clew.documents.formats.pdf_lines import Line, lines_in_reading_order
-from clew.documents.formats.pdf_page import Font, PageContents, PrintedWord
+from clew.documents.formats.pdf_lines import Font, Line, PrintedWord, lines_in_reading_order
 from clew.documents.formats.pdf_ruled import ruled_tables
 from clew.documents.formats.pdf_unruled import rows_and_tables
-from clew.documents.formats.pdf_words import read_sheet
+from clew.documents.formats.pdf_words import PageContents, read_sheet
 
 PDFIUM = RLock()
 """Lock for pdfium, which has global state and is not thread-safe."""

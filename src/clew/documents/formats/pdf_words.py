@@ -12,13 +12,15 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
+from numpy.typing import NDArray
 
-from clew.documents.formats.pdf_page import Box, Font, PageContents, PrintedWord, View
+from clew.documents.formats.pdf_lines import Box, Font, PrintedWord
 
 MAX_CHARACTERS = 100_000
 """Maximum number of characters of a page. A printed page has about 3,000."""
@@ -38,6 +40,41 @@ SWAPPED = {0x100 * code: chr(code) for code in (*range(0x41, 0x5B), *range(0x61,
 ACCENT = re.compile(r"([¨ˇ˚])([^\W\d_])|(?<=\w)(´)([aeiouAEIOU])")
 ACCENTS = {"¨": "\u0308", "ˇ": "\u030c", "˚": "\u030a", "´": "\u0301"}
 """Accents that TeX prints before their letter."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageContents:
+    """Printed contents of a page: words in file order, rules, and whether an image covers much of it."""
+
+    width: float
+    height: float
+    words: list[PrintedWord]
+    rules: list[Box]
+    pictured: bool
+    cut: bool = False
+    """Whether the page has more characters than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Maps file coordinates to points from the top left of the displayed page."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    quarter_turns: int
+
+    def boxes(self, corners: NDArray[Any]) -> NDArray[np.float64]:
+        """Convert (left, top, right, bottom) rectangles of the file to (x0, top, x1, bottom) on the page."""
+        x, y = corners[:, [0, 2]], corners[:, [1, 3]]
+        across, down = (
+            (x - self.left, self.top - y),
+            (y - self.bottom, x - self.left),
+            (self.right - x, y - self.bottom),
+            (self.top - y, self.right - x),
+        )[self.quarter_turns]
+        return np.column_stack([across.min(1), down.min(1), across.max(1), down.max(1)]).astype(np.float64)
 
 
 POINTER = ctypes.c_void_p
