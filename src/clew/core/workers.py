@@ -47,7 +47,6 @@ class Job(Protocol[T_contra, R_co]):
 
     def open(self) -> Callable[[T_contra], R_co]:
         """Return the function that processes an item. Each worker calls this once."""
-        ...
 
 
 @dataclass(frozen=True)
