@@ -28,8 +28,7 @@ from pathlib import Path
 import httpx
 
 from clew.server.access import EVERY_BASE
-from clew.server.team.sessions import PLAIN_COOKIE, csrf_of
-from clew.server.team.team import Team
+from clew.server.team.team import PLAIN_COOKIE, Team, csrf_of
 from clew.store.graph.arrays import ArrayKnowledgeBase
 
 TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100

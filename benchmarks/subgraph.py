@@ -18,8 +18,7 @@ import numpy as np
 
 from clew.store.graph.adjacency import Adjacency
 from clew.store.graph.build import sorted_edges
-from clew.store.graph.paths import Ball, PathLimits, shortest_paths
-from clew.store.graph.undirected import ArrayGraph
+from clew.store.graph.paths import ArrayGraph, Ball, PathLimits, shortest_paths
 
 NODES, PAIRS_OF_NODES, RELATIONS = 129_375, 4_050_000, 18
 

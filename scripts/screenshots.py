@@ -22,8 +22,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import clew
 from browser_fixtures import CHROMIUM, FLAGS, MANY, MARFAN
+from clew.server.managed import Sources
 from clew.server.settings import ClientLimits, ServerSettings
-from clew.server.sources import Sources
 from clew.server.store import SERVER
 from clew.server.wire_team import UserChange
 from documents_made import ruled_pdf

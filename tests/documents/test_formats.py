@@ -13,7 +13,7 @@ from clew.documents.extracted import Extracted
 from clew.documents.formats import READERS, read_document
 from clew.documents.formats.docx import ListLevel, ListNumbers, written
 from clew.documents.formats.grid import Cell, Sheet, parts, spread, with_one_header
-from clew.documents.formats.plain_text import read_plain_text
+from clew.documents.formats.text_file import read_plain_text
 from clew.documents.formats.xlsx import shown_by
 from clew.documents.passages import outline
 from conftest import DATA

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.phrase_matcher import matcher
-from clew.core.proper_names import acronyms, proper_names, subject, title_forms, unmentioned_names
+from clew.core.proper_names import acronyms, matcher, proper_names, subject, title_forms, unmentioned_names
 from clew.documents.graph.edges import EdgeOptions, most_shared, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges, subjects
 from clew.documents.graph.tfidf import tfidf_edges

@@ -39,7 +39,7 @@ def test_every_line_is_where_it_is_printed(tmp_path):
     assert (first.page, round(first.x0)) == (1, 72)
     assert first.top < 100 < first.bottom + 3
     assert 290 < second.top < 300
-    assert pdf_file.read_pages(file, with_tables=True).sizes == [(595.3, 841.9)]
+    assert pdf_file.read_pages(file).sizes == [(595.3, 841.9)]
 
 
 def test_bookmarks_give_headings_and_levels_and_labels_are_kept(tmp_path):
@@ -153,7 +153,7 @@ def test_a_rotated_page_is_read_as_it_is_shown(tmp_path):
     upwards = b"BT /F 12 Tf 0 1 -1 0 100 200 Tm (Upright once turned) Tj ET"
     (tmp_path / "a.pdf").write_bytes(page_file(upwards, rotate=90))
     extracted = read_pdf(tmp_path / "a.pdf")
-    assert pdf_file.read_pages(tmp_path / "a.pdf", with_tables=True).sizes == [(800.0, 600.0)]
+    assert pdf_file.read_pages(tmp_path / "a.pdf").sizes == [(800.0, 600.0)]
     line = extracted.lines[0]
     assert (round(line.x0), line.bottom - line.top < 20 < line.x1 - line.x0) == (200, True)
     assert line.top < 100 < line.bottom
@@ -210,7 +210,7 @@ def test_files_can_be_read_from_several_threads(tmp_path):
 def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeypatch):
     from PIL import Image
 
-    from clew.documents.formats import pdf_ocr
+    from clew.documents.formats import pdf_file
 
     picture = tmp_path / "grey.png"
     Image.new("L", (300, 300), 128).save(picture)
@@ -219,15 +219,15 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
     canvas.showPage()
     canvas.drawImage(str(picture), 50, 50, 400, 600)
     canvas.save()
-    monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: None)
+    monkeypatch.setattr(pdf_file, "_recogniser", lambda: None)
     assert read_pdf(tmp_path / "a.pdf").notes == (
         "page 2 is an image without text: install the extra 'ocr' to recognise it",
     )
     corners = [[100, 200], [240, 200], [240, 240], [100, 240]]
     letters = [[[x, 200], [x + 20, 240]] for x in (100, 120, 140, 160, 200, 220)]
     line = (corners, "Readby", "0.9", letters, list("Readby"), [1.0] * 6)
-    monkeypatch.setattr(pdf_ocr, "_recogniser", lambda: lambda pixels, **_: ([line], 0.1))
-    monkeypatch.setattr(pdf_ocr, "inked", lambda pixels: [(0, 80), (100, 140)])
+    monkeypatch.setattr(pdf_file, "_recogniser", lambda: lambda pixels, **_: ([line], 0.1))
+    monkeypatch.setattr(pdf_file, "inked", lambda pixels: [(0, 80), (100, 140)])
     extracted = read_pdf(tmp_path / "a.pdf")
     assert extracted.notes == ()
     assert extracted.text.endswith("Read by")
@@ -236,7 +236,7 @@ def test_pictures_without_text_are_noted_by_page_or_recognised(tmp_path, monkeyp
 
 
 def test_words_in_a_picture_end_where_its_gaps_are_wide():
-    from clew.documents.formats.pdf_ocr import inked
+    from clew.documents.formats.pdf_file import inked
 
     picture = np.full((20, 60), 255, dtype=np.uint8)
     picture[5:15, [*range(2, 10), *range(12, 20), *range(30, 50)]] = 0

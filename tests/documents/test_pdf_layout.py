@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from clew.documents.formats.pdf import joined, without_running_heads, words_of
 from clew.documents.formats.pdf_blocks import contents, footnotes, page_blocks
 from clew.documents.formats.pdf_headings import Entry, marked_lines
-from clew.documents.formats.pdf_lines import line_of, lines_in_reading_order
-from clew.documents.formats.pdf_page import Box, Font, PrintedWord, View
+from clew.documents.formats.pdf_lines import Box, Font, PrintedWord, line_of, lines_in_reading_order
 from clew.documents.formats.pdf_ruled import Rule, merged, ruled_tables
 from clew.documents.formats.pdf_unruled import rows_and_tables
-from clew.documents.formats.pdf_words import mended
+from clew.documents.formats.pdf_words import View, mended
 
 BODY = Font("Times", 10.0)
 CODE = Font("Courier", 10.0, mono=True)

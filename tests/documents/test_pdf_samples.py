@@ -85,7 +85,7 @@ def test_a_table_that_goes_on_for_pages_is_one(sample):
 @pytest.mark.parametrize("name", ["loudness-meter.pdf", "SK-COM-PRG-GUIDE.pdf", "storeBackup.pdf"])
 def test_lines_lie_on_their_pages_and_cover_the_text(sample, data, name):
     extracted = sample(name)
-    sizes = read_pages(data / "docs_dev" / "docs" / name, with_tables=False).sizes
+    sizes = read_pages(data / "docs_dev" / "docs" / name).sizes
     covered = 0
     for line in extracted.lines:
         width, height = sizes[line.page - 1]

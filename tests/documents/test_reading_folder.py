@@ -16,7 +16,7 @@ import clew
 import documents_made
 import formats_made as made
 from clew.core.errors import MissingExtraError
-from clew.documents import building, processes, reading
+from clew.documents import building, reading
 from clew.documents.building import build_documents, read_folder
 from clew.documents.formats import READERS
 from clew.documents.graph.edges import EdgeOptions
@@ -61,7 +61,7 @@ def slow_reader(tmp_path_factory, monkeypatch):
     folder = tmp_path_factory.mktemp("modules")
     (folder / "slow_reader.py").write_text(SLOW)
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(processes, "MODULE", "slow_reader")
+    monkeypatch.setattr(reading, "MODULE", "slow_reader")
 
 
 def test_processes_give_what_one_process_gives(source, monkeypatch):
@@ -127,7 +127,7 @@ def test_links_out_of_a_folder_of_tables_are_not_followed(tmp_path):
 
 
 def test_a_few_small_files_are_read_without_starting_a_process(source, monkeypatch):
-    monkeypatch.setattr(processes, "MODULE", "no_such_module")
+    monkeypatch.setattr(reading, "MODULE", "no_such_module")
     read = read_folder([source / "formats"], PLAIN)
     assert [one.file for one in read.skipped] == ["harbour.eml", "harbour.mbox", "harbour.mbox"]  # their photos
 
@@ -168,7 +168,7 @@ def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apa
     for name in ("a.txt", "crash.txt", "slow.txt", "z.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
     (tmp_path / "slow.txt").write_text("This is slow.\n" * 100)
-    monkeypatch.setattr(processes, "seconds_for", lambda size: 1 if size > 1000 else 250)  # a load makes no other late
+    monkeypatch.setattr(reading, "seconds_for", lambda size: 1 if size > 1000 else 250)  # a load makes no other late
     read = read_folder([tmp_path], PLAIN, jobs=2)
     assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
         ("crash.txt", "the file could not be read"),
@@ -185,7 +185,7 @@ def test_a_stop_keeps_what_was_read_and_leaves_no_process(tmp_path, apart, slow_
         started.append(start(*given, **options))
         return started[-1]
 
-    monkeypatch.setattr(processes.subprocess, "Popen", record)
+    monkeypatch.setattr(reading.subprocess, "Popen", record)
     for name in ("a.txt", "b.txt", "c-slow.txt", "d.txt"):
         (tmp_path / name).write_text(f"This is {name}.")
 
@@ -211,16 +211,16 @@ def test_ctrl_c_ends_the_program_and_its_processes(tmp_path, slow_reader):
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
-from clew.documents import building, processes
+from clew.documents import building, reading
 building.ALL_READ_HERE = 0
-processes.MODULE = "slow_reader"
-start = processes.subprocess.Popen
+reading.MODULE = "slow_reader"
+start = reading.subprocess.Popen
 def record(*given, **options):
     process = start(*given, **options)
     sys.stdout.write(f"{{process.pid}}\\n")
     sys.stdout.flush()
     return process
-processes.subprocess.Popen = record
+reading.subprocess.Popen = record
 building.read_folder([Path({str(tmp_path)!r})], jobs=2)
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -237,7 +237,7 @@ building.read_folder([Path({str(tmp_path)!r})], jobs=2)
 
 def test_a_process_whose_parent_is_gone_ends(tmp_path):
     with subprocess.Popen(
-        [sys.executable, "-m", processes.MODULE],
+        [sys.executable, "-m", reading.MODULE],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

@@ -16,7 +16,7 @@ from clew import cli
 from clew.cli import COMMANDS
 from clew.documents.building import build_documents
 from clew.documents.rows import DocumentOptions
-from clew.server import mcp_resources, routes_oidc
+from clew.server import mcp_resources, routes_team
 from clew.server.documents import DocumentFolder
 from clew.server.mcp import TOOLS
 from clew.server.settings import ServerSettings
@@ -234,7 +234,7 @@ def routes_of(*routers):
 
 
 def test_every_route_says_how_it_applies_groups(app):
-    assert routes_of(app, routes_oidc.router) == ROUTES.keys(), "declare every route in ROUTES"
+    assert routes_of(app, routes_team.provider_router) == ROUTES.keys(), "declare every route in ROUTES"
 
 
 @pytest.mark.parametrize("route", [route for route, calls in ROUTES.items() if isinstance(calls, list)])

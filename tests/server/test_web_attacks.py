@@ -14,8 +14,7 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.profiles import RFC_9106_LOW_MEMORY
 
 from clew.server.settings import ClientLimits
-from clew.server.team.sessions import PREFIX
-from clew.server.team.team import TRIES_PER_MINUTE, Team
+from clew.server.team.team import PREFIX, TRIES_PER_MINUTE, Team
 from team_members import PASSWORD, app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: F401
 from web_server import running
 

@@ -8,8 +8,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from browser_fixtures import flaws, settled
+from clew.server.managed import Sources
 from clew.server.settings import ClientLimits, ServerSettings, named_bases
-from clew.server.sources import Sources
 from clew.store.building import build
 from conftest import tables
 from team_members import app_of, make_settings, make_team, visitor

@@ -16,9 +16,8 @@ import httpx
 import pytest
 
 from clew.core.errors import InputError, SourceError, StorageError
-from clew.server.store import SERVER, Actor
+from clew.server.store import SERVER, Actor, TeamFile
 from clew.server.team import users as passwords
-from clew.server.team.file import TeamFile
 from clew.server.team.team import Team
 from clew.server.wire_team import UserChange
 from clew.store.building import build
@@ -470,9 +469,9 @@ def test_a_damaged_file_of_users_is_said_to_be_one(tmp_path, team, run):
 def test_a_clock_that_was_set_back_makes_no_session_without_end(team, monkeypatch):
     now = time.time()
     for ahead, holds in ((3600, True), (30 * 86_400, False)):
-        monkeypatch.setattr("clew.server.team.sessions.time.time", lambda ahead=ahead: now + ahead)
+        monkeypatch.setattr("clew.server.team.team.time.time", lambda ahead=ahead: now + ahead)
         secret = team.sessions.begin(1)
-        monkeypatch.setattr("clew.server.team.sessions.time.time", lambda: now)
+        monkeypatch.setattr("clew.server.team.team.time.time", lambda: now)
         assert (team.sessions.grant(None, f"clew={secret}") is not None) == holds
 
 
@@ -545,7 +544,7 @@ def test_what_one_server_does_another_knows_at_once(tmp_path, place, team):
 
 
 def test_a_file_of_the_version_before_is_taken_over(tmp_path):
-    from clew.server.team.file import MARK, SCHEMA
+    from clew.server.store import MARK, SCHEMA
 
     with sqlite3.connect(tmp_path / "team.db") as old:
         old.executescript(f"{SCHEMA}PRAGMA application_id = {MARK}; PRAGMA user_version = 1;")

@@ -12,12 +12,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from clew.core.errors import InputError, NotFoundError
+from clew.server.answering import WorkerEndedError, WorkerPool
 from clew.server.app import create_app
 from clew.server.running import listen
 from clew.server.serving import ServedBase
 from clew.server.settings import ServerSettings, named_bases
 from clew.server.wire import AskRequest
-from clew.server.worker_pool import WorkerEndedError, WorkerPool
 from clew.store.building import build
 from conftest import tables
 

@@ -13,34 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import (
-    AnyBase,
-    AsJson,
-    EmbedderOption,
-    EstimateOnly,
-    Exclude,
-    Fix,
-    Force,
-    Groups,
-    MaxCalls,
-    MaxCost,
-    MaxSeconds,
-    MaxTokens,
-    Method,
-    Model,
-    NoKinds,
-    Options,
-    RelationFix,
-    Shown,
-    ShownAll,
-    ShownMore,
-    TraceFile,
-    TypeFix,
-    assignments,
-    corrections,
-    group_names,
-)
-from clew.cli.output import being_written, err, out, print_json, print_table, say
+from clew.cli import options as opt
+from clew.cli.output import being_written, err, out, print_json, print_table
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,30 +37,30 @@ def ask(
             show_default=False,
         ),
     ],
-    method: Method = "auto",
-    k: Shown = 10,
-    every: ShownAll = False,
-    more: ShownMore = False,
-    option: Options = None,
-    no_kinds: NoKinds = False,
-    fix: Fix = None,
-    exclude: Exclude = None,
-    relation: RelationFix = None,
-    type: TypeFix = None,
-    model: Model = "none",
-    embedder: EmbedderOption = None,
-    groups: Groups = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    max_seconds: MaxSeconds = None,
-    estimate: EstimateOnly = False,
-    trace: TraceFile = None,
+    method: opt.Method = "auto",
+    k: opt.Shown = 10,
+    every: opt.ShownAll = False,
+    more: opt.ShownMore = False,
+    option: opt.Options = None,
+    no_kinds: opt.NoKinds = False,
+    fix: opt.Fix = None,
+    exclude: opt.Exclude = None,
+    relation: opt.RelationFix = None,
+    type: opt.TypeFix = None,
+    model: opt.Model = "none",
+    embedder: opt.EmbedderOption = None,
+    groups: opt.Groups = None,
+    max_calls: opt.MaxCalls = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
+    max_seconds: opt.MaxSeconds = None,
+    estimate: opt.EstimateOnly = False,
+    trace: opt.TraceFile = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
     ] = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Ask a question and see the answers with their evidence.
 
@@ -102,14 +76,14 @@ def ask(
     if not bases:
         raise InputError(f"only one argument {question!r}: give a knowledge base and a question")
     base = bases[0] if len(bases) == 1 else bases
-    options = assignments(option) | ({"kinds": "false"} if no_kinds else {})
+    options = opt.assignments(option) | ({"kinds": "false"} if no_kinds else {})
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
-    seen = group_names(groups)
+    seen = opt.group_names(groups)
     opened = open_base(base, model=None if estimate else model, embedder=embedder, budget=budget, groups=seen)
     if estimate:
         show_estimate(opened.estimate(question, opened.method(method, options), model=model), as_json)
         return
-    relations = assignments(relation, "--relation")
+    relations = opt.assignments(relation, "--relation")
     recorder = Recorder()
     try:
         chosen = opened.method(method, options)
@@ -117,7 +91,7 @@ def ask(
             answer = opened.ask(
                 question,
                 chosen,
-                fixes=corrections(fix, exclude),
+                fixes=opt.corrections(fix, exclude),
                 relations=relations,
                 type=type,
                 recorder=recorder,
@@ -130,7 +104,7 @@ def ask(
         from clew.answering.evidence_drawing import draw_evidence
 
         svg.write_text(draw_evidence(answer, k), "utf-8")
-        say(f"written: {svg}")
+        err.line(f"written: {svg}")
     if as_json:
         shown = answer.to_dict()
         print_json({**shown, "answers": shown["answers"][:k]})
@@ -233,7 +207,7 @@ def show_text(answer: Answer) -> None:
             out.line(piece.text[:start], (piece.text[start:end], "bold"), piece.text[end:])
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(as_json: opt.AsJson = False) -> None:
     """List the methods and their options."""
     from clew.answering.methods.catalog import describe, method_names
 
@@ -253,19 +227,19 @@ HELP = (
 
 
 def chat(
-    base: AnyBase,
-    method: Method = "auto",
-    k: Shown = 5,
-    every: ShownAll = False,
-    option: Options = None,
-    no_kinds: NoKinds = False,
-    model: Model = "none",
-    embedder: EmbedderOption = None,
-    groups: Groups = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    max_seconds: MaxSeconds = None,
+    base: opt.AnyBase,
+    method: opt.Method = "auto",
+    k: opt.Shown = 5,
+    every: opt.ShownAll = False,
+    option: opt.Options = None,
+    no_kinds: opt.NoKinds = False,
+    model: opt.Model = "none",
+    embedder: opt.EmbedderOption = None,
+    groups: opt.Groups = None,
+    max_calls: opt.MaxCalls = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
+    max_seconds: opt.MaxSeconds = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for every answer.")] = False,
 ) -> None:
     """Ask questions in a conversation. Questions can refer to earlier questions.
@@ -276,9 +250,9 @@ def chat(
     from clew.core.trace import Recorder
     from clew.models.budget import Budget
 
-    options = assignments(option) | ({"kinds": "false"} if no_kinds else {})
+    options = opt.assignments(option) | ({"kinds": "false"} if no_kinds else {})
     budget = Budget(max_cost, max_tokens, max_calls, max_seconds)
-    opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=group_names(groups))
+    opened = open_base(base, model=model, embedder=embedder, budget=budget, groups=opt.group_names(groups))
     chosen = opened.method(method, options)
     conversation = opened.conversation(chosen)
     for question in _questions():

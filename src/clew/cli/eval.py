@@ -11,22 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.cli.options import (
-    AsJson,
-    DatasetBase,
-    EmbedderOption,
-    Force,
-    MaxCalls,
-    MaxCost,
-    Options,
-    Questions,
-    Ray,
-    Sample,
-    SampleSeed,
-    Topics,
-    assignments,
-)
-from clew.cli.output import err, out, print_json, print_plain, print_table, say, stages, tell
+from clew.cli import options as opt
+from clew.cli.output import err, out, print_json, print_plain, print_table, stages, tell
 from clew.core.errors import InputError, NotFoundError, PendingError
 
 if TYPE_CHECKING:
@@ -43,8 +29,8 @@ def report(
     html: Annotated[Path | None, typer.Option("--html", help="Write a self-contained HTML page.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Metric for comparisons. Default: hit@1.")] = None,
     failures: Annotated[int, typer.Option("--failures", min=0, help="Number of worst failures to list.")] = 3,
-    force: Force = False,
-    as_json: AsJson = False,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Show tables, paired comparisons, plots and the worst failures of runs."""
     from clew.core.disk import refuse_existing
@@ -55,7 +41,7 @@ def report(
     sections = make_report(load_runs(folders), metric)
     if html is not None:
         html.write_text(report_page(sections, max(failures, 10)), "utf-8")
-        say(f"written: {html}")
+        err.line(f"written: {html}")
     if as_json:
         print_json(report_json(sections, failures))
         return
@@ -97,19 +83,19 @@ def show_failure(label: str, failure: dict[str, object]) -> None:
 
 
 def evaluate(
-    questions: Questions,
-    kb: DatasetBase = None,
+    questions: opt.Questions,
+    kb: opt.DatasetBase = None,
     method: Annotated[list[str], typer.Option("--method", "-m", help="Method, repeatable.")] = ["auto"],  # noqa: B006
     model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
-    embedder: EmbedderOption = None,
-    option: Options = None,
-    limit: Sample = None,
-    seed: SampleSeed = 0,
+    embedder: opt.EmbedderOption = None,
+    option: opt.Options = None,
+    limit: opt.Sample = None,
+    seed: opt.SampleSeed = 0,
     output: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = None,
     match: Annotated[
         Literal["strict", "lenient"] | None, typer.Option("--match", help="Name comparison. Default: strict.")
     ] = None,
-    topics: Topics = False,
+    topics: opt.Topics = False,
     per_question: Annotated[
         bool, typer.Option("--per-question", help="Ask each question only over its own paragraphs.")
     ] = False,
@@ -127,10 +113,10 @@ def evaluate(
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", "-j", min=1, help="Parallel questions. 8 with a model, else 1.")
     ] = None,
-    ray: Ray = None,
-    max_calls: MaxCalls = None,
-    max_cost: MaxCost = None,
-    as_json: AsJson = False,
+    ray: opt.Ray = None,
+    max_calls: opt.MaxCalls = None,
+    max_cost: opt.MaxCost = None,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Run one or more methods on the questions of a data set and evaluate the answers."""
     from clew.core.workers import hired
@@ -140,7 +126,7 @@ def evaluate(
 
     if twice := next((name for name in method if method.count(name) > 1), None):
         raise InputError(f"--method {twice} is given twice: leave out one of them")
-    given = assignments(option)
+    given = opt.assignments(option)
     dataset = prepare(questions, label, limit, seed, topics, titles, sentences=sentences, documents=documents)
     ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
     opened = open_model(model, ledger=ledger)
@@ -154,7 +140,7 @@ def evaluate(
             per_question=per_question or documents is not None,
             edges=edge_options(graph, neighbours),
             say=stage,
-            note=say,
+            note=err.line,
         )
         methods = {name: benchmark.method(name, options_of(name, given)) for name in method}
         benchmark.tools  # noqa: B018 - builds the base while its progress is shown
@@ -169,7 +155,7 @@ def evaluate(
                     concurrency=concurrency,
                     workers=workers,
                     on_row=on_row,
-                    on_interrupt=partial(say, finishing),
+                    on_interrupt=partial(err.line, finishing),
                 )
                 runs.append(run)
     show(runs, as_json)
@@ -267,9 +253,9 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[QuestionRo
 
 def grade(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
-    questions: Questions,
+    questions: opt.Questions,
     model: Annotated[str, typer.Option("--model", help="The language model that grades.")],
-    as_json: AsJson = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
     from clew.lab.datasets.load import load_dataset
@@ -312,9 +298,9 @@ def reproduce_tables(
         "reproduced"
     ),
     method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Method instead of the table's.")] = None,
-    limit: Sample = None,
-    seed: SampleSeed = 0,
-    as_json: AsJson = False,
+    limit: opt.Sample = None,
+    seed: opt.SampleSeed = 0,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Run the tables of published data sets, compare with published results, and write the report."""
     from clew.lab.evaluation.comparison import summarise
@@ -327,7 +313,7 @@ def reproduce_tables(
             done.append(reproduce(table, data, output, live_metrics, methods=method or (), limit=limit, seed=seed))
         except NotFoundError as error:
             missing[table.name] = str(error)
-            say(f"{table.name} is left out: {error}")
+            err.line(f"{table.name} is left out: {error}")
             continue
         if not as_json:
             print_plain(done[-1].to_markdown() + "\n")

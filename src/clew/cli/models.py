@@ -10,7 +10,7 @@ import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from clew.cli.options import AsJson
-from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
+from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def models(
         ]
         print_table("", ("name", "model", "state", "detail", "known"), rows)
     else:
-        say(
+        err.line(
             "no models: start Ollama or LM Studio, set OPENAI_API_KEY, "
             f"or name a server's models in {settings.config_file} (docs/models.md)"
         )

@@ -110,11 +110,6 @@ def print_plain(text: str) -> None:
     sys.stdout.write(shown_text(text))
 
 
-def say(text: str) -> None:
-    """Print a line to standard error."""
-    err.line(text)
-
-
 @contextmanager
 def stages(title: str) -> Iterator[Any]:
     """Show a spinner with the current stage of the work. Yield a function that sets the stage."""

@@ -95,6 +95,7 @@ def serve(
 
     with needing("web"):
         from clew.server.access import EVERY_BASE, Access, Grant, digest_of, read_keys
+        from clew.server.managed import Sources
         from clew.server.running import run
         from clew.server.settings import (
             ClientLimits,
@@ -105,7 +106,6 @@ def serve(
             named_models,
             named_places,
         )
-        from clew.server.sources import Sources
         from clew.server.team.team import Team
     if state is not None:
         _refuse_files(state, {"--users": users, "--runs": runs, "--bases": made, "--documents": documents or None})

@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.options import (
-    AnyBase,
-    AsJson,
-    CandidateSource,
-    DatasetBase,
-    Force,
-    Groups,
-    MaxHops,
-    Questions,
-    Sample,
-    SampleSeed,
-    Topics,
-    group_names,
-)
+from clew.cli import options as opt
 from clew.cli.output import err, out, print_json, print_table, progress_bar
 from clew.core.errors import InputError
 
@@ -36,16 +23,16 @@ Entities = Annotated[
 
 
 def subgraph(
-    base: AnyBase,
+    base: opt.AnyBase,
     entities: Entities,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
     text: Annotated[bool, typer.Option("--text", help="Print text, the default without --svg.")] = False,
     model: Annotated[str, typer.Option("--model", help="Language model that writes sentences about it.")] = "none",
-    most_hops: MaxHops = 4,
+    most_hops: opt.MaxHops = 4,
     most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Maximum number of paths per entity.")] = 50,
-    groups: Groups = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    groups: opt.Groups = None,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Show the subgraph between entities: all shortest paths from each to the last entity, and the edges among them."""
     from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
@@ -59,7 +46,7 @@ def subgraph(
     if len(entities) < 2:
         raise InputError("too few entities: name at least two, as in `clew subgraph KB BBS2 Polydactyly`")
     refuse_existing(svg, force=force)
-    tools = open_base(base, groups=group_names(groups)).tools
+    tools = open_base(base, groups=opt.group_names(groups)).tools
     *asked, candidate = map(tools.find_node, entities)
     limits = PathLimits(most_hops=most_hops, most_paths=most_paths)
     [found] = SubgraphExtractor(tools.kb, limits).extract(asked, [candidate])
@@ -105,19 +92,19 @@ def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
 
 
 def subgraphs(
-    questions: Questions,
+    questions: opt.Questions,
     output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.jsonl", help="The file to write.")],
-    kb: DatasetBase = None,
-    source: CandidateSource = "nearby",
+    kb: opt.DatasetBase = None,
+    source: opt.CandidateSource = "nearby",
     candidates: Annotated[int, typer.Option("--candidates", min=1, help="Candidates per question.")] = 20,
     model: Annotated[str, typer.Option("--model", help="The language model that generates candidates.")] = "none",
     writer: Annotated[str, typer.Option("--writer", help="Language model that describes each subgraph.")] = "none",
-    max_hops: MaxHops = 4,
-    topics: Topics = False,
-    limit: Sample = None,
-    seed: SampleSeed = 0,
-    force: Force = False,
-    as_json: AsJson = False,
+    max_hops: opt.MaxHops = 4,
+    topics: opt.Topics = False,
+    limit: opt.Sample = None,
+    seed: opt.SampleSeed = 0,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Write a data set of the subgraphs between each question's entities and its candidate answers."""
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter

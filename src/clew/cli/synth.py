@@ -7,29 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.cli import options as opt
 from clew.cli.ask import show_estimate
-from clew.cli.options import (
-    AsJson,
-    Base,
-    EstimateOnly,
-    Force,
-    Groups,
-    MaxCalls,
-    MaxCost,
-    MaxSeconds,
-    MaxTokens,
-    Model,
-    TraceFile,
-    group_names,
-)
-from clew.cli.output import out, print_json, progress_bar, say
+from clew.cli.output import err, out, print_json, progress_bar
 
 if TYPE_CHECKING:
     from clew.lab.synthesis.output import Made
 
 
 def synth(
-    base: Base,
+    base: opt.Base,
     output: Annotated[Path, typer.Option("--out", "-o", help="Output folder. Run again to continue a stopped run.")],
     count: Annotated[int, typer.Option("-n", min=1, help="Number of questions.")] = 1000,
     templates: Annotated[
@@ -42,7 +29,7 @@ def synth(
     roles: Annotated[
         str, typer.Option("--roles", metavar="ROLE,…", help="Roles of users, such as doctor,patient. Default: user.")
     ] = "",
-    model: Model = "none",
+    model: opt.Model = "none",
     rewriter: Annotated[
         str | None, typer.Option("--rewriter", help="Model that rewrites the questions. Default: --model.")
     ] = None,
@@ -53,15 +40,15 @@ def synth(
     beside: Annotated[
         Path | None, typer.Option("--beside", help="A folder of real STaRK data to compare with (amazon/, mag/, …).")
     ] = None,
-    max_calls: MaxCalls = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    max_seconds: MaxSeconds = None,
-    estimate: EstimateOnly = False,
-    trace: TraceFile = None,
-    groups: Groups = None,
-    force: Force = False,
-    as_json: AsJson = False,
+    max_calls: opt.MaxCalls = None,
+    max_tokens: opt.MaxTokens = None,
+    max_cost: opt.MaxCost = None,
+    max_seconds: opt.MaxSeconds = None,
+    estimate: opt.EstimateOnly = False,
+    trace: opt.TraceFile = None,
+    groups: opt.Groups = None,
+    force: opt.Force = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """Create a benchmark of questions with gold answers, queries and paths from a knowledge base."""
     from clew.api import open as open_base
@@ -74,7 +61,7 @@ def synth(
 
     refuse_existing(trace, force=force)
     wanted = BenchmarkOptions(count, _listed(kinds), templates, _listed(roles), seed, beside)
-    tools = open_base(base, groups=group_names(groups)).tools
+    tools = open_base(base, groups=opt.group_names(groups)).tools
     if estimate:
         free = model == "none"
         show_estimate(Estimate() if free else estimate_benchmark(tools, wanted, open_estimating(model)), as_json)
@@ -110,7 +97,7 @@ def show(made: Made) -> None:
     out.line(f"  gates: {'all hold' if not any(made.gates.values()) else 'FAILED'}")
     out.line(statistics_table(made.statistics))
     for remark in made.remarks:
-        say(remark)
+        err.line(remark)
 
 
 def _listed(text: str) -> tuple[str, ...]:

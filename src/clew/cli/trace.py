@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.options import AsJson, Force
-from clew.cli.output import out, print_json, say
+from clew.cli.output import err, out, print_json
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -44,7 +44,7 @@ def trace(
     read = read_trace(file)
     if otel is not None:
         otel.write_text(json.dumps(to_otlp(read)), "utf-8")
-        say(f"written: {otel}")
+        err.line(f"written: {otel}")
     if as_json:
         print_json(to_otlp(read))
         return

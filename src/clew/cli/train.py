@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
-from clew.cli.output import err, out, print_json, print_table, progress_bar, say, tell
+from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def dense_retriever(
     dataset = load_dataset(questions or str(output / "synthetic" / "questions.jsonl"))
     settings = DenseSettings(epochs=epochs, rate=rate, seed=seed)
     with progress_bar("false positives, then vectors") as move:
-        trial = Trial(tools, dataset, settings, left_out, relations, say, move)
+        trial = Trial(tools, dataset, settings, left_out, relations, err.line, move)
         card = train_dense(trial, output, f"clew train dense_retriever {base} -q {questions or 'synthetic'}")
     if as_json:
         print_json(card)

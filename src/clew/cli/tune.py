@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.options import AsJson, Base
-from clew.cli.output import out, print_json, print_table, progress_bar, say, tell
+from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def tune(
         return
     if read_tuned(folder) is not None:
         raise InputError(f"{base} is already tuned: run `clew tune {base} --undo` first")
-    say("making questions")
+    err.line("making questions")
     dataset = questions_of(tools, questions, seed)
     with progress_bar(f"tuning by {len(dataset.questions)} questions") as progress:
         found = find_best(tools, dataset, seconds, seed=seed, progress=progress)

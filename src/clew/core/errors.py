@@ -1,26 +1,6 @@
 """All errors that Clew raises on purpose.
 
 Every message names the problem, quotes the bad value and suggests a fix.
-
-ClewError
-├── InputError            the caller's input is wrong (exit code 2)
-│   ├── SourceError       a source file: carries file and line
-│   ├── NotFoundError     a node, relation, type, method or file that does not exist
-│   └── SchemaError       a schema file or a query that does not fit the schema
-├── StorageError          a knowledge-base folder cannot be used (exit code 1)
-│   ├── CorruptError      a file was cut or altered
-│   ├── FormatError       the folder was written by a newer version
-│   └── LockedError       another process is building it
-├── ModelError            a language model or an embedder failed (exit code 1)
-│   ├── ReplyError        a reply could not be parsed or validated
-│   ├── BudgetError       a cap on dollars, tokens, calls or seconds was reached
-│   ├── AccessError       the key is missing or wrong, or there is no such model or address
-│   ├── OutageError       the server cannot be reached, or sends no usable reply
-│   └── PendingError      a batch waits for its replies
-├── EmbedderMismatch      the base was embedded by another embedder (exit code 2)
-│   └── UntrustedEmbedder only the base names its embedder, and Clew does not ship it
-├── WorkerError           workers on other machines cannot be used (exit code 1)
-└── MissingExtraError     an optional dependency is not installed (exit code 2)
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ class Unchecked:
 
 
 @dataclass
-class _Telling:
+class _LiveText:
     readable: Callable[[str], str]
     tell: Callable[[str], None]
     told: str = ""
@@ -36,7 +36,7 @@ class _Telling:
             self.tell(text)
 
 
-_telling: ContextVar[_Telling | None] = ContextVar("clew_unchecked", default=None)
+_telling: ContextVar[_LiveText | None] = ContextVar("clew_unchecked", default=None)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def showing(readable: Callable[[str], str]) -> Iterator[None]:
     if tell is None:
         yield
         return
-    telling = _Telling(readable, tell)
+    telling = _LiveText(readable, tell)
     token = _telling.set(telling)
     try:
         yield

@@ -47,7 +47,6 @@ class Job(Protocol[T_contra, R_co]):
 
     def open(self) -> Callable[[T_contra], R_co]:
         """Return the function that processes an item. Each worker calls this once."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def hired(address: str | None) -> Iterator[Workers | None]:
 
 
 @dataclass(eq=False)
-class _Task:
+class _WorkerTask:
     place: int
     item: bytes
     losses: int = 0
@@ -124,7 +123,7 @@ class _Task:
 @dataclass(eq=False)
 class _Worker:
     handle: Any
-    tasks: list[_Task] = field(default_factory=list)
+    tasks: list[_WorkerTask] = field(default_factory=list)
     """Assigned tasks in the order of execution."""
 
 
@@ -139,8 +138,8 @@ class _Crew:
         self._remote = ray.remote(num_cpus=1)(_remote_class())
         self._starting: dict[Any, _Worker] = {}
         self._ready: list[_Worker] = []
-        self._under_way: dict[Any, tuple[_Task, _Worker]] = {}
-        self._again: deque[_Task] = deque()
+        self._under_way: dict[Any, tuple[_WorkerTask, _Worker]] = {}
+        self._again: deque[_WorkerTask] = deque()
         self._losses = 0
 
     def work(self, items: Iterable[T], most: int) -> Iterator[tuple[int, Any]]:
@@ -173,8 +172,8 @@ class _Crew:
         for worker in (*self._ready, *self._starting.values()):
             self._ray.kill(worker.handle)
 
-    def _task(self, place: int, item: object) -> _Task:
-        return _Task(place, self._pickle.dumps(item))
+    def _task(self, place: int, item: object) -> _WorkerTask:
+        return _WorkerTask(place, self._pickle.dumps(item))
 
     def _start(self) -> None:
         worker = _Worker(self._remote.remote(__version__, self._job))
@@ -193,7 +192,7 @@ class _Crew:
             self._under_way[worker.handle.do.remote(task.item)] = task, worker
         return bool(self._under_way or self._again)
 
-    def _drawn(self, source: Iterator[tuple[int, Any]], backlog: int) -> _Task | None:
+    def _drawn(self, source: Iterator[tuple[int, Any]], backlog: int) -> _WorkerTask | None:
         oldest = min((task.place for task, _ in self._under_way.values()), default=None)
         newest = max((task.place for task, _ in self._under_way.values()), default=0)
         if oldest is not None and newest - oldest >= backlog:

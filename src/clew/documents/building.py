@@ -19,8 +19,7 @@ from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_o
 from clew.documents.formats.text_file import decoded
 from clew.documents.originals import remember_sources, remembered_rules
 from clew.documents.passages import outline
-from clew.documents.processes import ReadingProcesses, ReadingWorkers
-from clew.documents.reading import check_file, reason, replied
+from clew.documents.reading import ReadingProcesses, ReadingWorkers, check_file, reason, replied
 from clew.documents.rows import DocumentOptions, OutlinedFile, document_tables
 from clew.documents.workbooks import SHEETS, are_tables
 from clew.models.embedding.opening import PASSAGES, open_embedder

@@ -247,17 +247,14 @@ class TitledText(Protocol):
     @property
     def key(self) -> str:
         """Unique key in the corpus."""
-        ...
 
     @property
     def title(self) -> str:
         """Subject of the text. May be empty or unusable."""
-        ...
 
     @property
     def text(self) -> str:
         """The text."""
-        ...
 
 
 def corpus_tables(

@@ -1,4 +1,4 @@
-"""The web application: routes, guard, errors, start and shutdown."""
+"""The web application: routes, guard, errors, start and shutdown, and its OpenAPI description with examples."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from clew.core.version import __version__
 from clew.server import chat, routes_ask, routes_bases, routes_documents, routes_evaluations, routes_team
 from clew.server import mcp as mcp_http
 from clew.server.access import EVERY_BASE
+from clew.server.answering import WorkerEndedError, WorkerPool
 from clew.server.asking import Asker, BusyError
-from clew.server.guard import Guard
-from clew.server.openapi import describe
+from clew.server.guard import SIGN_IN, Guard
 from clew.server.runs import Metrics, Runs, StoredRuns
 from clew.server.serving import Served
 from clew.server.settings import ServerSettings
 from clew.server.state import GrantOf, State, StateOf
-from clew.server.team.team import ProviderError, RefusedError, TooManyError
+from clew.server.team.team import PLAIN_COOKIE, SECURE_COOKIE, ProviderError, RefusedError, TooManyError
 from clew.server.wire import ProblemReply
-from clew.server.worker_pool import WorkerEndedError, WorkerPool
 
 if TYPE_CHECKING:  # an extra
     from clew.server.shared_builds import SharedBuilds
@@ -91,9 +90,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
     for router in (*first, *bases, chat.router, mcp_http.router, routes_documents.pages):
         app.include_router(router)
     if settings.provider is not None:
-        from clew.server import routes_oidc  # an extra
-
-        app.include_router(routes_oidc.router)
+        app.include_router(routes_team.provider_router)
     _add_errors(app)
     _add_pages(app)
     describe(app)
@@ -176,3 +173,79 @@ def _add_pages(app: FastAPI) -> None:
         if not grant.allows(EVERY_BASE):
             raise HTTPException(403, "metrics require a token for all bases")
         return PlainTextResponse(state.metrics.text(), media_type="text/plain; version=0.0.4")
+
+
+OPEN = {"/health", "/openapi.json", SIGN_IN}
+SCHEME = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "A token of `--token`, of `--keys` or of a user. Not required on loopback without these options.",
+}
+SESSION = {
+    "type": "apiKey",
+    "in": "cookie",
+    "name": PLAIN_COOKIE,
+    "description": f"Session cookie (`{SECURE_COOKIE}` over HTTPS). Changes require the header `x-csrf-token`.",
+}
+ASKED = {"question": "Which genes cause Marfan syndrome?"}
+MESSAGES = {"model": "medicine", "messages": [{"role": "user", "content": ASKED["question"]}]}
+CALLED = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "ask", "arguments": ASKED}}
+EXAMPLES: dict[tuple[str, str], dict[str, tuple[str, dict[str, Any]]]] = {
+    ("/v1/bases/{base}/ask", "post"): {
+        "question": ("A question", ASKED),
+        "follow-up": (
+            "A follow-up that leans on an earlier question",
+            {"question": "What about Noonan syndrome?", "history": [ASKED["question"]]},
+        ),
+        "changed": ("The same name, meant otherwise", {**ASKED, "fixes": {"Marfan syndrome": ["OMIM:154700"]}}),
+    },
+    ("/v1/bases/{base}/estimate", "post"): {"question": ("A question", {**ASKED, "model": "fast"})},
+    ("/v1/chat/completions", "post"): {
+        "question": ("A base as a chat model", MESSAGES),
+        "streamed": (
+            "Streamed, with the tokens spent at the end",
+            {**MESSAGES, "stream": True, "stream_options": {"include_usage": True}},
+        ),
+    },
+    ("/v1/bases/{base}/runs/{run}/feedback", "post"): {"right": ("It is right", {"right": True})},
+    ("/v1/bases", "post"): {"new": ("An empty base", {"name": "papers", "title": "Our papers"})},
+    ("/v1/bases/{base}", "patch"): {"told": ("What it is", {"description": "Diseases and genes."})},
+    ("/v1/bases/{base}/model", "put"): {"chosen": ("No model", {"model": "none"})},
+    ("/v1/bases/{base}/members/{name}", "put"): {
+        "given": ("May ask", {"role": "reader"}),
+        "taken": ("May not", {"role": None}),
+    },
+    ("/v1/sign-in", "post"): {"user": ("A user", {"name": "anna", "password": "…"})},
+    ("/v1/me/password", "post"): {"other": ("Another", {"old": "…", "new": "a long one"})},
+    ("/v1/me/tokens", "post"): {"program": ("To read", {"name": "my program", "days": 30})},
+    ("/v1/users", "post"): {"reader": ("One who asks", {"name": "anna", "roles": {"medicine": "reader"}})},
+    ("/v1/users/{name}", "patch"): {"off": ("Switched off", {"active": False})},
+    ("/mcp", "post"): {
+        "tools": ("The tools", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+        "ask": ("A question", CALLED),
+    },
+}
+"""Examples of request bodies by path and method, each with its summary."""
+
+
+def describe(app: FastAPI) -> None:
+    """Add the security schemes and examples to the application's description."""
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is not None:
+            return app.openapi_schema
+        schema = plain()
+        schema.setdefault("components", {})["securitySchemes"] = {"token": SCHEME, "session": SESSION}
+        for path, methods in schema["paths"].items():
+            for method, operation in methods.items():
+                if path not in OPEN:
+                    operation["security"] = [{"token": []}, {"session": []}, {}]
+                examples = EXAMPLES.get((path, method))
+                if examples is not None:
+                    operation["requestBody"]["content"]["application/json"]["examples"] = {
+                        name: {"summary": summary, "value": value} for name, (summary, value) in examples.items()
+                    }
+        return schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -17,11 +17,10 @@ from anyio import CapacityLimiter, to_thread
 from clew.answering.methods import catalog
 from clew.core.errors import ClewError, InputError
 from clew.core.trace import Recorder
-from clew.server.answering import answer_run
+from clew.server.answering import WorkerPool, answer_run
 from clew.server.runs import Metrics, Runs
 from clew.server.serving import Served, ServedBase
 from clew.server.wire import AskRequest
-from clew.server.worker_pool import WorkerPool
 
 R = TypeVar("R")
 REMEMBERED = 512

@@ -13,8 +13,8 @@ from clew.answering import exploring
 from clew.core.errors import InputError
 from clew.core.types import Box
 from clew.documents.formats import READERS
+from clew.documents.formats.pdf_render import rendered
 from clew.server.managed import BaseDocuments
-from clew.server.page_render import rendered
 from clew.server.serving import ServedBase
 from clew.server.state import BaseOf, State, StateOf, WritableBaseOf
 from clew.server.wire import BuildReply, DocumentReply, DocumentsReply

@@ -1,16 +1,18 @@
-"""Users over HTTP: sign in, sign out, own account, and user management by admins."""
+"""Users over HTTP: sign in, also with a provider, sign out, own account, and user management by admins."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
+from fastapi.responses import RedirectResponse
 
+from clew.core.errors import ClewError
 from clew.server.access import EVERY_BASE, Grant
-from clew.server.guard import SIGN_IN, network_of
+from clew.server.guard import CALLBACK, SIGN_IN, network_of
 from clew.server.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
-from clew.server.team.sessions import LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, secret_in
-from clew.server.team.team import Team
+from clew.server.store import Actor
+from clew.server.team.team import LONGEST_LOGIN, LONGEST_SESSION, PLAIN_COOKIE, SECURE_COOKIE, Team, secret_in
 from clew.server.team.users import is_password
 from clew.server.wire_team import (
     AskedReply,
@@ -28,6 +30,9 @@ from clew.server.wire_team import (
     UserChange,
     UserReply,
 )
+
+if TYPE_CHECKING:  # an extra
+    from clew.server.team.provider import Provider
 
 router = APIRouter(tags=["team"])
 
@@ -262,3 +267,58 @@ def _check_bases(state: State, change: UserChange) -> None:
     for base in change.roles or {}:
         if base != EVERY_BASE and base not in state.served.bases:
             raise HTTPException(422, f"roles: no base {base[:100]!r}: use *, {', '.join(state.served.bases)}")
+
+
+provider_router = APIRouter(tags=["team"])
+"""Routes of a server with a login provider."""
+COOKIE = "clew-way"
+"""Cookie to check that the browser that returns is the browser that left."""
+Told = Annotated[str, Query(max_length=4000)]
+
+
+@provider_router.get("/v1/oidc/start", response_class=RedirectResponse, status_code=303)
+async def start(state: StateOf, team: TeamOf) -> Response:
+    """Redirect to the provider."""
+    provider = _provider(state)
+    address, expected = await state.asker.in_thread(lambda: provider.begin(team))
+    reply = RedirectResponse(address, 303)
+    reply.set_cookie(
+        *(COOKIE, expected),
+        max_age=int(LONGEST_LOGIN),
+        path=CALLBACK,
+        secure=provider.scheme == "https",
+        httponly=True,
+        samesite="lax",  # the provider redirects back here
+    )
+    return reply
+
+
+@provider_router.get(CALLBACK, response_class=RedirectResponse, status_code=303)
+async def callback(
+    request: Request, state: StateOf, team: TeamOf, code: Told = "", state_: Annotated[Told, Query(alias="state")] = ""
+) -> Response:
+    """Handle the return from the provider: start a session, or show the sign-in with an error.
+
+    The log has the reason.
+    """
+    provider = _provider(state)
+    address = network_of(request.client.host if request.client is not None else "")
+    cookie = request.cookies.get(COOKIE, "")
+    try:
+        secret = await state.asker.in_thread(lambda: provider.finish(team, address, code, state_, cookie))
+    except ClewError as refused:
+        actor, why = Actor("unknown", address), str(refused)
+        await state.asker.in_thread(lambda: team.store.audit(actor, "sign-in refused", why))
+        reply = RedirectResponse("/#/sign-in?problem=provider", 303)
+    else:
+        reply = RedirectResponse("/", 303)
+        await state.asker.in_thread(lambda: team.sessions.end(secret_in(request.headers.get("cookie"))))
+        set_cookie(reply, secret, is_secure=provider.scheme == "https")
+    reply.delete_cookie(COOKIE, path=CALLBACK, httponly=True)
+    return reply
+
+
+def _provider(state: StateOf) -> Provider:
+    provider = state.served.settings.provider
+    assert provider is not None
+    return provider

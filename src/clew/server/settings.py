@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from clew.core.errors import InputError
 from clew.models.budget import Budget
 from clew.server.access import Access
-from clew.server.sources import Sources
+from clew.server.managed import Sources
 from clew.server.team.team import Team
 from clew.store.postgres import is_address
 

@@ -38,7 +38,6 @@ KEPT_GRAPH = 86_400.0
 SAMPLED = 5
 """Number of nodes to check whether a description belongs to a graph."""
 _DESCRIBED_BY = re.compile("[#&](texts|only)=")
-Describe = Callable[[], StoredKnowledgeBase | None]
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.types import NodeSet
-from clew.store.graph import undirected as undirected_module
+from clew.store.graph import paths as paths_module
 from clew.store.graph.adjacency import Adjacency
 from clew.store.graph.build import sorted_edges
-from clew.store.graph.paths import Ball, PathLimits, shortest_paths
+from clew.store.graph.paths import ArrayGraph, Ball, PathLimits, UndirectedGraph, shortest_paths
 from clew.store.graph.protocol import Edges
-from clew.store.graph.undirected import ArrayGraph, UndirectedGraph
 
 EVERYTHING = PathLimits(most_hops=20, most_paths=10_000)
 triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.integers(0, 9)), max_size=30)
@@ -23,8 +22,8 @@ triples = st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.intege
 @pytest.fixture(autouse=True, params=["gathered", "as slices"])
 def _edges_are_read(request, monkeypatch):
     if request.param == "as slices":  # every node is a hub, and no more than three edges fit in memory
-        monkeypatch.setattr(undirected_module, "HUB", 0)
-        monkeypatch.setattr(undirected_module, "MOST_AT_ONCE", 3)
+        monkeypatch.setattr(paths_module, "HUB", 0)
+        monkeypatch.setattr(paths_module, "MOST_AT_ONCE", 3)
 
 
 @settings(max_examples=80, deadline=None)

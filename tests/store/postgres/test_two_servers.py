@@ -69,5 +69,5 @@ def test_workers_are_not_told_a_password_on_their_command_line(served):
     with running(ServerSettings(named_places([url]), workers=2)) as server:
         assert httpx.get(f"{server}/v1/bases", timeout=60).status_code == 200
         shown = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "clew.server.answering_process" in shown
+    assert "clew.server.answering" in shown
     assert "s3cret-word" not in shown

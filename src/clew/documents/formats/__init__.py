@@ -21,11 +21,10 @@ from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
 from clew.documents.formats.packed import MAX_RATIO, SMALL
 from clew.documents.formats.pdf import read_pdf
-from clew.documents.formats.plain_text import read_plain_text
 from clew.documents.formats.pptx import read_pptx
 from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
-from clew.documents.formats.text_file import decoded_text
+from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
 
 READERS: dict[str, Callable[[Path], Extracted]] = {

@@ -30,7 +30,7 @@ def read_docx(file: Path) -> Extracted:
     with unpacked(file, "DOCX") as package:
         main = package.main_part("word/document.xml")
         document = package.xml(main)
-        walk = _Walk(document, _Parts.of(package, main))
+        walk = _DocxWalk(document, _Parts.of(package, main))
         for body in document.iter("body"):
             walk.blocks(body)
         walk.end_caption()
@@ -124,7 +124,7 @@ def _value(element: Element, path: str) -> str:
 
 
 @dataclass
-class _Paragraph:
+class _ParagraphText:
     """The text of a paragraph, its text boxes and notes, and the page on which the text starts."""
 
     text: list[str] = field(default_factory=list)
@@ -134,7 +134,7 @@ class _Paragraph:
     begun: bool = False
 
 
-class _Walk:
+class _DocxWalk:
     """State of one pass over the body."""
 
     def __init__(self, document: Element, parts: _Parts) -> None:
@@ -169,7 +169,7 @@ class _Walk:
         style = self._parts.styles.get("" if properties is None else _value(properties, "pStyle"))
         if properties is not None and properties.find("pageBreakBefore") is not None:
             self._break_page()
-        read = _Paragraph(page=self.builder.page)
+        read = _ParagraphText(page=self.builder.page)
         self._collect(element, read, properties, style)
         self._end_paragraph(read, properties, style)
         self._boxes(read.boxes)
@@ -193,13 +193,13 @@ class _Walk:
             self.blocks(box)
 
     def _note(self, note: Element) -> None:
-        read = _Paragraph()
+        read = _ParagraphText()
         for element in note.iter("p"):
             self._collect(element, read, None, None)
             read.text.append(" ")
         self.builder.paragraph("".join(read.text))
 
-    def _end_paragraph(self, read: _Paragraph, properties: Element | None, style: _Style | None) -> None:
+    def _end_paragraph(self, read: _ParagraphText, properties: Element | None, style: _Style | None) -> None:
         text = " ".join("".join(read.text).split())
         read.text = []
         if not text or (style is not None and style.name.startswith("toc ")):
@@ -228,7 +228,7 @@ class _Walk:
             return self._parts.numbers.next(style.list_name, style.list_depth)
         return ""
 
-    def _collect(self, parent: Element, into: _Paragraph, properties: Element | None, style: _Style | None) -> None:
+    def _collect(self, parent: Element, into: _ParagraphText, properties: Element | None, style: _Style | None) -> None:
         for child in parent:
             tag = child.tag
             if tag == "t":
@@ -255,7 +255,7 @@ class _Walk:
             elif tag not in LEFT_OUT:
                 self._collect(child, into, properties, style)
 
-    def _add_text(self, text: str, into: _Paragraph) -> None:
+    def _add_text(self, text: str, into: _ParagraphText) -> None:
         if text.strip():
             self._fresh = False
             if not into.begun:
@@ -292,7 +292,7 @@ class _Walk:
         for row in rows:
             line: list[str] = []
             for cell in row:
-                read = _Paragraph()
+                read = _ParagraphText()
                 for part in cell:
                     if part.tag not in {"tbl", "tcPr"}:
                         self._collect(part, read, None, None)

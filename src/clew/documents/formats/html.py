@@ -107,7 +107,7 @@ def title_of(root: HtmlNode) -> str:
 
 
 @dataclass
-class _Line:
+class _InlineText:
     """Inline text up to the next block boundary."""
 
     pieces: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class HtmlWalk:
     def __init__(self, builder: TextBuilder, skipped: frozenset[str] = SKIPPED) -> None:
         self.builder = builder
         self._skipped = skipped
-        self._line = _Line()
+        self._line = _InlineText()
         self._level = 0
         self._term = ""
         self._number = ""  # number of the current list item
@@ -220,7 +220,7 @@ class HtmlWalk:
         self._line.local += letters * ("#" in link)
 
     def _flush(self) -> None:
-        line, self._line = self._line, _Line()
+        line, self._line = self._line, _InlineText()
         text = " ".join("".join(line.pieces).split())
         if not text:
             return

@@ -26,7 +26,7 @@ LONGEST_CAPTION = 200
 def read_markdown(file: Path) -> Extracted:
     """Read a Markdown file. The title comes from the preamble or the first heading."""
     lines = Lines(read_text(file))
-    scan = _Scan(lines)
+    scan = _MarkdownScan(lines)
     row, title = _preamble(lines)
     while row < len(lines):
         row = scan.take(row)
@@ -42,7 +42,7 @@ def _preamble(lines: Lines) -> tuple[int, str]:
     return closing + 1 if closing else 0, next((found.group(1) for found in titles if found), "")
 
 
-class _Scan:
+class _MarkdownScan:
     """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:

@@ -23,8 +23,7 @@ from clew.documents.formats.pdf_blocks import (
     with_continued_tables,
 )
 from clew.documents.formats.pdf_headings import heading_level, learn_styles, marked_lines
-from clew.documents.formats.pdf_lines import Line
-from clew.documents.formats.pdf_page import Box, Font
+from clew.documents.formats.pdf_lines import Box, Font, Line
 
 if TYPE_CHECKING:
     from clew.documents.formats.pdf_file import ReadPages
@@ -32,11 +31,11 @@ if TYPE_CHECKING:
 NO_TITLES = frozenset({"untitled", "anonymous", "unspecified", "unknown", "document"})
 
 
-def read_pdf(file: Path, *, with_tables: bool = True) -> Extracted:
+def read_pdf(file: Path) -> Extracted:
     """Read a PDF. Raise SourceError if it is damaged or encrypted, or contains no text."""
     with needing("documents", "pypdfium2"):
         from clew.documents.formats.pdf_file import read_pages
-    read = read_pages(file, with_tables=with_tables)
+    read = read_pages(file)
     if not any(read.pages):
         problem = "contains only images, so it was probably scanned" if read.images else "contains no text"
         note = f": {read.notes[0]}" if read.notes else ""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from clew.documents.formats.pdf_lines import Line, PrintedTable
-from clew.documents.formats.pdf_page import Box
+from clew.documents.formats.pdf_lines import Box, Line, PrintedTable
 from clew.documents.formats.pdf_unruled import has_leaders
 
 NUMBER_OF_CAPTION = r"\s+([A-Z]?\d+([.-]\d+)*|[IVXLC]+)\b(\s*[:.|–—-]|\s*$|\s+[A-Z(])"

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.documents.formats.pdf_blocks import CAPTION, FIGURE, Mark, PageBlock
-from clew.documents.formats.pdf_lines import Line
-from clew.documents.formats.pdf_page import Font
+from clew.documents.formats.pdf_lines import Font, Line
 
 NUMBERING = re.compile(r"((chapter|section|appendix|part|kapitel|anhang|teil)?[\divxlc]*[a-z]?)", re.IGNORECASE)
 """Text before a title that may be missing in print or in the outline."""

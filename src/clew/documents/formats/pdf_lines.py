@@ -2,7 +2,8 @@
 
 A gutter is an empty strip that few lines cross. Lines that cross it (titles, wide figures) split the page into bands.
 Within a band the left column comes first. Labels next to explanations also leave a strip free. So columns count only
-if the file writes them one after the other, or if both sides contain whole lines of prose.
+if the file writes them one after the other, or if both sides contain whole lines of prose. Positions are in points from
+the top left of the displayed page.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
-
-from clew.documents.formats.pdf_page import Box, Font, PrintedWord
 
 MARKER = re.compile(r"([•◦▪‣●○■□–—*·∗◆➢✓-]|o|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\[\d{1,3}\])")
 """The marker of a list item, as a separate word."""
@@ -24,6 +24,41 @@ LEVELS = 4
 """Number of coverage levels to search for a gutter, starting with the lowest."""
 WIDE_GAP = 1.2
 """Minimum gap between words of different columns, as a multiple of the font size."""
+
+
+class Box(NamedTuple):
+    """A rectangle in points. `top` and `bottom` increase downwards."""
+
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+
+    def holds(self, word: PrintedWord) -> bool:
+        """Return whether the middle of a word is inside."""
+        across, down = (word.x0 + word.x1) / 2, (word.top + word.bottom) / 2
+        return self.x0 - 1 <= across <= self.x1 + 1 and self.top <= down <= self.bottom
+
+
+class Font(NamedTuple):
+    """Font properties of a run of letters."""
+
+    name: str
+    size: float
+    bold: bool = False
+    mono: bool = False
+    sideways: bool = False
+
+
+class PrintedWord(NamedTuple):
+    """Letters without spaces, and their box."""
+
+    text: str
+    x0: float
+    top: float
+    x1: float
+    bottom: float
+    font: Font
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,15 @@
-"""Render a PDF page as an image with highlighted quotations."""
+"""Render a PDF page as an image with highlighted quotations.
+
+A malicious file may make pdfium crash, hang or exhaust memory. So a server renders pages in a process of its own:
+`python -m clew.documents.formats.pdf_render FILE PAGE BOXES`.
+"""
 
 from __future__ import annotations
 
+import json
 import struct
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import NotFoundError, needing
+from clew.core.errors import ClewError, NotFoundError, SourceError, needing
+from clew.core.limits import limit_memory, limit_seconds, start_module
+from clew.core.types import Box
 
 YELLOW = (255, 236, 120)
 """Highlight colour. Multiplied with the page, so black text stays black and overlaps do not get darker."""
@@ -22,7 +31,7 @@ MAX_PIXELS = 40_000_000
 def render_page(
     file: Path,
     page: int,
-    boxes: Iterable[tuple[float, float, float, float]] = (),
+    boxes: Iterable[Box] = (),
     scale: float = 1.5,
     most_pixels: int = MAX_PIXELS,
 ) -> bytes:
@@ -64,3 +73,44 @@ def png(pixels: NDArray[Any]) -> bytes:
         + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6))
         + chunk(b"IEND", b"")
     )
+
+
+MEMORY = 2 << 30
+"""Maximum address space for one page, in bytes."""
+LONGEST = 20
+"""Maximum duration for one page, in seconds."""
+
+
+def rendered(file: Path, page: int, boxes: tuple[Box, ...]) -> bytes:
+    """Render a page as PNG in a subprocess with limits."""
+    process = start_module(
+        "clew.documents.formats.pdf_render", str(file), str(page), json.dumps(boxes), stderr=subprocess.PIPE
+    )
+    try:
+        picture, said = process.communicate(timeout=LONGEST + 5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise SourceError("the page takes too long to render", file=file.name) from None
+    if process.returncode == 0:
+        return picture
+    why = said.decode("utf-8", "replace").strip() if process.returncode == 2 else "the page cannot be rendered"
+    raise SourceError(why, file=file.name)
+
+
+def main(file: str, page: str, boxes: str) -> int:
+    """Render one page."""
+    limit_memory(MEMORY)
+    limit_seconds(LONGEST)
+    try:
+        places = [(left, top, right, bottom) for left, top, right, bottom in json.loads(boxes)]
+        picture = render_page(Path(file), int(page), places, most_pixels=4_000_000)
+    except ClewError as error:
+        sys.stderr.write(str(error).removeprefix(f"{file}: "))
+        return 2
+    sys.stdout.buffer.write(picture)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import rustworkx
 
-from clew.documents.formats.pdf_lines import PrintedTable, Segment, rows_of, segments_of
-from clew.documents.formats.pdf_page import Box, PrintedWord
+from clew.documents.formats.pdf_lines import Box, PrintedTable, PrintedWord, Segment, rows_of, segments_of
 from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text, cells_of_row, columns_of, placed
 
 THIN = 3.0

@@ -7,8 +7,16 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from clew.documents.formats.pdf_lines import MARKER, PrintedTable, Segment, box_around, rows_of, segments_of
-from clew.documents.formats.pdf_page import Box, PrintedWord
+from clew.documents.formats.pdf_lines import (
+    MARKER,
+    Box,
+    PrintedTable,
+    PrintedWord,
+    Segment,
+    box_around,
+    rows_of,
+    segments_of,
+)
 
 LEADERS = (". . .", "....", "……", "_____")
 """Dots between an entry and its page number."""

@@ -12,13 +12,15 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
+from numpy.typing import NDArray
 
-from clew.documents.formats.pdf_page import Box, Font, PageContents, PrintedWord, View
+from clew.documents.formats.pdf_lines import Box, Font, PrintedWord
 
 MAX_CHARACTERS = 100_000
 """Maximum number of characters of a page. A printed page has about 3,000."""
@@ -40,6 +42,41 @@ ACCENTS = {"¨": "\u0308", "ˇ": "\u030c", "˚": "\u030a", "´": "\u0301"}
 """Accents that TeX prints before their letter."""
 
 
+@dataclass(frozen=True, slots=True)
+class PageContents:
+    """Printed contents of a page: words in file order, rules, and whether an image covers much of it."""
+
+    width: float
+    height: float
+    words: list[PrintedWord]
+    rules: list[Box]
+    pictured: bool
+    cut: bool = False
+    """Whether the page has more characters than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Maps file coordinates to points from the top left of the displayed page."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    quarter_turns: int
+
+    def boxes(self, corners: NDArray[Any]) -> NDArray[np.float64]:
+        """Convert (left, top, right, bottom) rectangles of the file to (x0, top, x1, bottom) on the page."""
+        x, y = corners[:, [0, 2]], corners[:, [1, 3]]
+        across, down = (
+            (x - self.left, self.top - y),
+            (y - self.bottom, x - self.left),
+            (self.right - x, y - self.bottom),
+            (self.top - y, self.right - x),
+        )[self.quarter_turns]
+        return np.column_stack([across.min(1), down.min(1), across.max(1), down.max(1)]).astype(np.float64)
+
+
 POINTER = ctypes.c_void_p
 
 
@@ -52,7 +89,7 @@ _loose_box = direct(raw.FPDFText_GetLooseCharBox, ctypes.c_int, POINTER, ctypes.
 _text_object = direct(raw.FPDFText_GetTextObject, POINTER, POINTER, ctypes.c_int)
 
 
-def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = True) -> PageContents:
+def read_sheet(page: pdfium.PdfPage, one_width: set[str]) -> PageContents:
     """Read the words and rules of a page. Add the document's monospaced fonts to `one_width`.
 
     The caller must lock PDFIUM.
@@ -66,7 +103,7 @@ def read_sheet(page: pdfium.PdfPage, one_width: set[str], with_rules: bool = Tru
     finally:
         text_page.close()
     width, height = page.get_size()
-    boxes, pictures = read_drawn(page) if with_rules or not words else ([], [])
+    boxes, pictures = read_drawn(page)
     rules, covered = [], 0.0
     if pictures:
         shown = view.boxes(np.array(pictures))

@@ -35,14 +35,14 @@ NOT_SHOWN = LITERAL | {"figure", "only", "versionadded", "versionchanged", "depr
 def read_restructured(file: Path) -> Extracted:
     """Read an RST file. Spans count characters of the file. The title is the first heading."""
     lines = Lines(read_text(file))
-    scan = _Scan(lines)
+    scan = _RestructuredScan(lines)
     row = 0
     while row < len(lines):
         row = scan.take(row)
     return scan.found.extracted(scan.found.first_heading())
 
 
-class _Scan:
+class _RestructuredScan:
     """State of one pass over the lines."""
 
     def __init__(self, lines: Lines) -> None:

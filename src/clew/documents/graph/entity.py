@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from clew.core.phrase_matcher import PhraseMatcher, matcher
-from clew.core.proper_names import acronyms, name_key, proper_names, subject, title_forms
+from clew.core.proper_names import PhraseMatcher, acronyms, matcher, name_key, proper_names, subject, title_forms
 from clew.core.types import NodeSet
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
 from clew.store.graph.arrays import ArrayKnowledgeBase

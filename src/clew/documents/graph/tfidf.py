@@ -18,7 +18,7 @@ LONGEST = 4
 
 
 @dataclass(frozen=True, eq=False)
-class _Words:
+class _WordSequence:
     """All passages as one sequence of words: form, stem, passage, and whether it may start or end a keyword."""
 
     vocabulary: pa.Array
@@ -56,7 +56,7 @@ def tfidf_edges(texts: pa.Array, documents: IntArray, options: EdgeOptions) -> P
     return PassageEdges("tfidf", heads, tails, totals, _written(words, example[first][because]))
 
 
-def _read(texts: pa.Array) -> _Words:
+def _read(texts: pa.Array) -> _WordSequence:
     words, passages, vocabularies = [], [], []
     first, offset = 0, 0
     for lists in tokenise_column(texts):
@@ -68,14 +68,14 @@ def _read(texts: pa.Array) -> _Words:
         first, offset = first + len(counts), offset + len(encoded.dictionary)
     if not words:
         nothing = np.empty(0, dtype=np.int32)
-        return _Words(pa.array([], pa.large_string()), nothing, nothing, nothing, np.empty(0, dtype=np.bool_))
+        return _WordSequence(pa.array([], pa.large_string()), nothing, nothing, nothing, np.empty(0, dtype=np.bool_))
     vocabulary = pa.concat_arrays(vocabularies)
     stems = stem_all(vocabulary).dictionary_encode()
     stop = pc.is_in(vocabulary, value_set=pa.array(sorted(stop_words()), vocabulary.type)).to_numpy(False)
     telling = ~stop & (pc.binary_length(vocabulary).to_numpy() > 1)
     places = np.concatenate(words)
     stem_of = stems.indices.to_numpy().astype(np.int32)
-    return _Words(vocabulary, places, stem_of[places], np.concatenate(passages), telling[places])
+    return _WordSequence(vocabulary, places, stem_of[places], np.concatenate(passages), telling[places])
 
 
 def _mixed(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -112,7 +112,7 @@ def _keywords(
     return best[place], idf
 
 
-def _written(words: _Words, examples: NDArray[np.int64]) -> list[str]:
+def _written(words: _WordSequence, examples: NDArray[np.int64]) -> list[str]:
     """Return keywords as written in an example of each."""
     places, lengths = examples // (LONGEST + 1), examples % (LONGEST + 1)
     vocabulary = words.vocabulary.to_pylist()

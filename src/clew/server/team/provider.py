@@ -28,12 +28,10 @@ from clew.server.access import Role, digest_of
 from clew.server.guard import CALLBACK
 from clew.server.settings import is_loopback
 from clew.server.store import Actor
-from clew.server.team.team import ProviderError, Team
+from clew.server.team.team import LONGEST_LOGIN, ProviderError, Team
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 """Signatures with a private key of the provider, not `none` and not with a secret that clients share."""
-LONGEST_LOGIN = 600.0
-"""Maximum duration of a login, in seconds."""
 KEPT_SECONDS = 3600.0
 """Lifetime of the provider's cached addresses and keys, in seconds."""
 SECONDS = 20.0

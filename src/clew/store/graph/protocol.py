@@ -46,7 +46,6 @@ class Linked(Protocol):
 
     def neighbors(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> NodeSet:
         """Return the nodes one edge away. None means any relation."""
-        ...
 
     def closure(self, nodes: NodeSet, relation: str, direction: Direction) -> NodeSet:
         """Return all nodes reached by following a relation any number of times, including the start nodes."""
@@ -63,28 +62,22 @@ class Explorable(Linked, Protocol):
     @property
     def schema(self) -> Schema:
         """Node types, relations, answer types."""
-        ...
 
     @property
     def described(self) -> StoredKnowledgeBase | None:
         """Base with the types, texts and attributes of all nodes: itself, or the known part of a remote base."""
-        ...
 
     def nodes(self, type: str | None = None) -> NodeSet:
         """Return all nodes, or the nodes of one type."""
-        ...
 
     def refs(self, nodes: Sequence[int] | IntArray) -> list[NodeRef]:
         """Return key, name and type of nodes, in the given order."""
-        ...
 
     def values(self, nodes: NodeSet, attribute: str) -> Sequence[Any]:
         """Return an attribute of nodes, with None for nodes without it."""
-        ...
 
     def relations(self, nodes: NodeSet) -> Sequence[RelationUse]:
         """Count the outgoing and incoming relations of these nodes, in schema order."""
-        ...
 
 
 class KnowledgeBase(Explorable, Protocol):
@@ -95,11 +88,9 @@ class KnowledgeBase(Explorable, Protocol):
 
     def node(self, node: int) -> Node:
         """Return everything stored about a node."""
-        ...
 
     def find(self, key: str) -> int:
         """Return the id of the node with this key. Raise NotFoundError if there is none."""
-        ...
 
     def ids(self, keys: Sequence[str]) -> list[int]:
         """Return the ids of the keys that the base has."""
@@ -111,7 +102,6 @@ class KnowledgeBase(Explorable, Protocol):
 
     def edges(self, nodes: NodeSet, relation: str | None = None, direction: Direction = "any") -> Edges:
         """Return the edges that leave ("out"), enter ("in") or touch ("any") these nodes, with parallel edges."""
-        ...
 
     def edges_to(self, nodes: NodeSet, others: NodeSet, relation: str | None, direction: Direction) -> Edges:  # noqa: ARG002 - where reading all costs no more
         """Return at least the edges of `nodes` to `others`. Remote bases request only these."""
@@ -119,11 +109,9 @@ class KnowledgeBase(Explorable, Protocol):
 
     def degrees(self, nodes: IntArray) -> NDArray[np.int64]:
         """Return the number of edges of each node in both directions."""
-        ...
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> Sequence[Mapping[str, Any]]:
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
-        ...
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
         """Return an attribute of nodes, or their `name`, `key` or `type`. Bases with columns return an Arrow array."""
@@ -141,11 +129,9 @@ class KnowledgeBase(Explorable, Protocol):
 
     def triples(self, node: int) -> Sequence[Triple]:
         """Return every edge of a node with its attributes, outgoing edges first."""
-        ...
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """Return the node's document, rendered by the schema, optionally with its relations."""
-        ...
 
 
 @runtime_checkable
@@ -154,7 +140,6 @@ class Joining(Protocol):
 
     def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
         """Return whether a node is at the end of all `ways` and of none of `avoided`."""
-        ...
 
 
 class StoredKnowledgeBase(KnowledgeBase):

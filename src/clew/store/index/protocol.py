@@ -14,7 +14,6 @@ class Index(Protocol):
 
     def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
         """Return the k best nodes. `among` None means all nodes, an empty set means none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +41,15 @@ class Names(Protocol):
 
     def link(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
         """Return the possible nodes of a name, best first, up to k."""
-        ...
 
     def spelled(self, text: str, *, type: str | None = None, k: int = 5) -> tuple[Link, ...]:
         """Return links to nodes with the same or similar spelling, ignoring meaning."""
-        ...
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:
         """Return the names in a text: longest matches without overlaps, in reading order."""
-        ...
 
     def has_word(self, word: str) -> bool:
         """Return whether a name, a value or a text of the base contains a word."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -60,15 +60,12 @@ class KeptVectors(Protocol):
 
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
         """Return the rows of the texts' vectors, -1 for missing vectors."""
-        ...
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
         """Return the vectors of the given rows."""
-        ...
 
     def add(self, hashes: Hashes, vectors: Vectors) -> NDArray[np.int64]:
         """Store vectors and return their rows. Existing vectors stay."""
-        ...
 
 
 class VectorIndex(ABC):

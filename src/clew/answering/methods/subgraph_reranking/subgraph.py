@@ -17,9 +17,8 @@ import numpy as np
 from clew.core.trace import step
 from clew.core.types import Fact, IntArray, NodeSet, Path
 from clew.store.graph.adjacency import LongArray
-from clew.store.graph.paths import Ball, PathLimits, ShortestPaths, shortest_paths
+from clew.store.graph.paths import Ball, PathLimits, ShortestPaths, UndirectedGraph, shortest_paths, undirected
 from clew.store.graph.protocol import Edges, KnowledgeBase
-from clew.store.graph.undirected import UndirectedGraph, undirected
 
 DEFAULT_LIMITS = PathLimits()
 

@@ -37,8 +37,7 @@ from clew.answering.reading.documents.references import (
 from clew.answering.reading.documents.search import LAZY_POOL, AskedPassages, PassageSearch
 from clew.answering.reading.documents.tables import rows_of
 from clew.core import trace
-from clew.core.phrase_matcher import PhraseMatcher
-from clew.core.proper_names import title_forms
+from clew.core.proper_names import PhraseMatcher, title_forms
 from clew.core.types import IntArray
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.tokens import terms

@@ -15,8 +15,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.phrase_matcher import PhraseMatcher
-from clew.core.proper_names import title_forms
+from clew.core.proper_names import PhraseMatcher, title_forms
 from clew.core.schema import READABLE
 from clew.core.types import EMPTY, IntArray, NodeSet, Ranking
 from clew.store.graph.protocol import StoredKnowledgeBase
