@@ -107,8 +107,9 @@ class Maker:
         return Compare(Attribute(variable, name), sign, Value(self.chance.choice(LITERALS[kinds[name]])))
 
     def order(self):
-        if self.chance.random() < 0.5:
-            name = self.chance.choice(ORDERED)
+        known = [name for name in ORDERED if name in self.kb.schema.attribute_types]
+        if known and self.chance.random() < 0.5:
+            name = self.chance.choice(known)
             stored = Attribute("x", name)
             amount = Call("number", (stored,)) if name == "price" else stored
         else:
