@@ -17,7 +17,7 @@ locked:
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadscope --no-loadscope-reorder
 
 campaign: $(DEVELOPED)
 	CLEW_LONG=1 nice $(BIN)/python -m pytest -m "long or hypothesis" --timeout 3600

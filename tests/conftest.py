@@ -35,6 +35,12 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # or each of the many process
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 
 
+def pytest_collection_modifyitems(items):
+    """Modules with long tests first: a worker that begins one at the end runs alone."""
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
     """Builds note where they read from: not among the files of whoever runs the tests."""

@@ -10,7 +10,7 @@ from clew.core.types import Passage
 from clew.documents.building import build_documents
 from repeats import repeats
 
-ASKED = repeats(6, 15)
+ASKED = repeats(10, 15)
 SMALLEST = repeats(16, 26)
 """Number of documents, the smallest first."""
 FIRST = 10
