@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, Field
 
+from clew.answering.methods.agent.tools import show_node
 from clew.core.errors import InputError, NotFoundError
 from clew.models.structured import Prompt
 from clew.server.examples import examples
@@ -53,7 +54,7 @@ def read(bases: Mapping[str, ServedBase], address: object) -> str:
     base = None if found is None else bases.get(unquote(found[1]))
     if found is None or base is None:
         raise NotFoundError(f"no resource {str(address)[:200]!r}: see resources/list")
-    return base_text(base) if found[2] is None else node_text(base.base().show(unquote(found[2])))
+    return base_text(base) if found[2] is None else show_node(base.base().tools, unquote(found[2])).text
 
 
 def base_text(base: ServedBase) -> str:
@@ -62,7 +63,9 @@ def base_text(base: ServedBase) -> str:
     schema = opened.schema
     relations = sorted(schema.relations, key=lambda row: -row.count)
     lines = [f"{base.name}", "", "Types:"]
-    lines += [f"- {one.label} ({one.name}): {one.count:,}. {one.description}".rstrip() for one in schema.node_types]
+    for one in schema.node_types:
+        lines.append(f"- {one.label} ({one.name}): {one.count:,}. {one.description}".rstrip())
+        lines += [f"  Attributes: {', '.join(one.attributes)}"] if one.attributes else []
     lines += ["", "Relations:"]
     lines += [
         f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
@@ -72,16 +75,6 @@ def base_text(base: ServedBase) -> str:
         lines.append(f"- and {len(relations) - MAX_RELATIONS:,} more")
     asked = examples(opened.tools)
     return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
-
-
-def node_text(page: Mapping[str, Any]) -> str:
-    """Render a node as text: its document, then its neighbours by relation."""
-    groups = [
-        f"{group['relation']} ({group['direction']}, {group['count']}): "
-        + ", ".join(node["name"] for node in group["nodes"])
-        for group in page["neighbors"]
-    ]
-    return "\n".join([page["document"], *groups])
 
 
 def prompts() -> list[dict[str, Any]]:
