@@ -16,7 +16,7 @@ from clew.answering.queries.query_answers import Executed, answer_query, run_que
 from clew.core.errors import InputError
 from clew.core.query import name_text
 from clew.core.texts import asked_text
-from clew.core.types import Evidence, Fact, NodeRef, Path, plain
+from clew.core.types import Evidence, Fact, NodeRef, Path, Ranking, plain
 from clew.models.tokens import count_tokens, cut_end, cut_to_question
 from clew.store.graph.description import node_page
 from clew.store.graph.protocol import KnowledgeBase
@@ -104,15 +104,15 @@ def search_nodes(
     if not text:
         raise InputError("the text is empty: give a name or words to search for")
     among = nodes_of_type(kb, type)
-    by_name = tools.names.link if kb.described is None else tools.names.spelled
-    links = by_name(text, type=type, k=max(1, k // 2))
-    found = dict(zip([link.node for link in links], found_nodes(tools, links), strict=True))
+    links = (tools.names.link if kb.described is None else tools.names.spelled)(text, type=type, k=k)
+    ranking = Ranking.of([link.node for link in links], [link.score for link in links])
     if kb.described is not None:
-        ranking = reciprocal_rank_fusion(
-            [tools.lexical.search(text, 10 * k, among=among), nearest(tools, text, 10 * k, among)]
-        )
-        for ref, (node, score) in zip(kb.refs(ranking.nodes[:k]), ranking, strict=False):
-            found.setdefault(node, FoundNode(ref.key, ref.name, ref.type, "text", round(score, 4)))
+        words, meaning = tools.lexical.search(text, 10 * k, among=among), nearest(tools, text, 10 * k, among)
+        ranking = reciprocal_rank_fusion([ranking, words, meaning]).top(2 * k)
+    by_name = dict(zip([link.node for link in links], found_nodes(tools, links), strict=True))
+    found = {link.node: by_name[link.node] for link in links if link.how == "exact"}
+    for ref, (node, score) in zip(kb.refs(ranking.nodes), ranking, strict=True):
+        found.setdefault(node, by_name.get(node, FoundNode(ref.key, ref.name, ref.type, "text", round(score, 4))))
     kept = list(found)[:k]
     refs = kb.refs(kept)
     lines = _with_texts(kb, refs, [(label(ref), {ref.id: ()}) for ref in refs], text, tokens)
@@ -144,8 +144,9 @@ def _page_lines(
     yield label(center), {node: ()}
     if page["aliases"]:
         yield f"also called: {'; '.join(page['aliases'][:FEW])}", {}
-    if page["attributes"]:
-        values = (f"{name_text(name)} = {cut_end(str(value), 40)}" for name, value in page["attributes"].items())
+    told = {*kb.schema.node_type(center.type).attributes, "page"}  # others, such as positions of lines, are internal
+    values = [f"{name_text(n)} = {cut_end(str(value), 40)}" for n, value in page["attributes"].items() if n in told]
+    if values:
         yield f"attributes: {'; '.join(values)}", {}
     text = kb.node(node).text
     if text and relation is None:
