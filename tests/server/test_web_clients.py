@@ -69,7 +69,7 @@ async def use_tools(client) -> None:
 async def read_resources(client, mcp) -> None:
     assert "clew://bases/tiny" in [str(one.uri) for one in (await client.list_resources()).resources]
     (schema,) = (await client.read_resource("clew://bases/tiny")).contents
-    assert "disease —has_phenotype→ phenotype: has phenotype, 3." in schema.text
+    assert "disease -> has_phenotype -> phenotype" in schema.text
     (template,) = (await client.list_resource_templates()).resource_templates
     address = template.uri_template.replace("{base}", "tiny").replace("{key}", "Marfan%20syndrome")
     (node,) = (await client.read_resource(address)).contents

@@ -10,6 +10,7 @@ from urllib.parse import quote, unquote
 from pydantic import BaseModel, Field
 
 from clew.answering.methods.agent.tools import show_node
+from clew.answering.methods.role_choice import description_of
 from clew.core.errors import InputError, NotFoundError
 from clew.models.structured import Prompt
 from clew.server.examples import examples
@@ -23,8 +24,8 @@ NODES = {
     "description": "One node of a base, by key or name: its document and its neighbours by relation.",
     "mimeType": "text/plain",
 }
-MAX_RELATIONS = 200
-"""Maximum number of relations in a text, most frequent first."""
+MAX_TOKENS = 8_000
+"""Maximum tokens of the relations in a text."""
 PROMPTS: Mapping[str, tuple[str, str, str]] = {
     "answer": ("Answer a question from a base, each statement with its evidence.", "question", "The question."),
     "check": ("Check a claim against a base.", "claim", "What is claimed, in a sentence."),
@@ -40,7 +41,7 @@ def listed(bases: Mapping[str, ServedBase]) -> list[dict[str, str]]:
             "uri": f"clew://bases/{quote(name, safe='')}",
             "name": name,
             "title": f"What is in {name}",
-            "description": "Types, relations and counts of the base, and questions to begin with.",
+            "description": "Types, attributes and relations of the base, and questions to begin with.",
             "mimeType": "text/plain",
         }
         for name, base in bases.items()
@@ -59,21 +60,11 @@ def read(bases: Mapping[str, ServedBase], address: object) -> str:
 
 def base_text(base: ServedBase) -> str:
     """Describe the content of a base, with example questions."""
-    opened = base.base()
-    schema = opened.schema
-    relations = sorted(schema.relations, key=lambda row: -row.count)
-    lines = [f"{base.name}", "", "Types:"]
-    for one in schema.node_types:
-        lines.append(f"- {one.label} ({one.name}): {one.count:,}. {one.description}".rstrip())
-        lines += [f"  Attributes: {', '.join(one.attributes)}"] if one.attributes else []
-    lines += ["", "Relations:"]
-    lines += [
-        f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
-        for row in relations[:MAX_RELATIONS]
-    ]
-    if len(relations) > MAX_RELATIONS:
-        lines.append(f"- and {len(relations) - MAX_RELATIONS:,} more")
-    asked = examples(opened.tools)
+    tools = base.base().tools
+    parts = description_of(tools).parts("", MAX_TOKENS)
+    lines = [base.name, "", "Types, the number of nodes, some names, and attributes:", parts["types"]]
+    lines += ["", "Relations, as head type -> relation -> tail type:", parts["relations"]]
+    asked = examples(tools)
     return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
 
 

@@ -66,15 +66,12 @@ class Formulator:
     """Asks a model for a query. Returns None and records a fallback if the replies cannot be used."""
 
     model: LanguageModel
-    kb: KnowledgeBase
-    names: Names
-    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values of attributes that have few different values."""
+    base: BaseDescription
 
     def formulate(self, question: str, remark: str = "") -> Formulated | None:
         """Return the query in the model's reply. `remark` describes the error in an earlier query."""
-        schema = self.kb.schema
-        shown = self.describe(question, self.model.context_tokens // 2)
+        schema = self.base.kb.schema
+        shown = self.base.parts(question, self.model.context_tokens // 2)
         filled = PROMPT.fill(question=f"{question}\n{remark}" if remark else question, **shown)
         asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
         [outcome] = ask(self.model, [asked], role="parse")
@@ -82,7 +79,17 @@ class Formulator:
             trace.fallback("parse", outcome.problem or "no reply", "read without the model")
         return outcome.value
 
-    def describe(self, question: str, tokens: int) -> dict[str, str]:
+
+@dataclass(frozen=True)
+class BaseDescription:
+    """Describes a base to a model."""
+
+    kb: KnowledgeBase
+    names: Names
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values of attributes that have few different values."""
+
+    def parts(self, question: str, tokens: int) -> dict[str, str]:
         """Return the parts of a prompt that show the base: types, relations within `tokens`, names in the question."""
         schema = self.kb.schema
         return {

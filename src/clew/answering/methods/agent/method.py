@@ -16,11 +16,11 @@ from pydantic import Field
 
 from clew.answering.methods.agent.tools import LANGUAGE, Observation, label, query_nodes, search_nodes, show_node
 from clew.answering.methods.protocol import Method
-from clew.answering.methods.role_choice import reader_of
+from clew.answering.methods.role_choice import description_of
 from clew.answering.queries.query_answers import Executed, answer_query
 from clew.answering.reading.documents.close_reading import most_telling
 from clew.answering.roles.claims import check_claims
-from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulator
+from clew.answering.roles.formulate import ALONE, BY_TEXT
 from clew.answering.roles.read import SUPPORTED
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError
@@ -129,11 +129,8 @@ class _Exploration:
 
     def prompt(self, tokens: int) -> tuple[Message, ...]:
         """Return the first messages, with the schema in about `tokens` tokens."""
-        tools = self.tools
-        formulator = Formulator(
-            tools.required_model("the method agent"), tools.kb, tools.names, reader_of(tools).values
-        )
-        shown = {name: cut_end(text, tokens) for name, text in formulator.describe(self.question, tokens).items()}
+        parts = description_of(self.tools).parts(self.question, tokens)
+        shown = {name: cut_end(text, tokens) for name, text in parts.items()}
         return PROMPT.fill(question=self.question, language=LANGUAGE, **shown)
 
     def act(self, text: str, span: Any, *, is_last: bool) -> Answer | str:

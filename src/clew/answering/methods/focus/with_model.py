@@ -11,7 +11,7 @@ from typing import Protocol
 
 from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
-from clew.answering.methods.role_choice import reader_of, reader_parser
+from clew.answering.methods.role_choice import description_of, reader_parser
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
 from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulator
 from clew.core import trace
@@ -102,7 +102,7 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
     if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
     model = tools.required_model("reading a question twice")
-    formulator = Formulator(model, tools.kb, tools.names, reader_of(tools).values)
+    formulator = Formulator(model, description_of(tools))
     other = _outcome(ours, tools)
     theirs, executed = _carried_out(formulator, question, ours, other, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:
