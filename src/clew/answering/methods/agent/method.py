@@ -10,7 +10,7 @@ Deviations from the paper: a third tool runs queries, and one model explores onc
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -45,7 +45,7 @@ _TEXT = {"type": "string"}
 SCHEMA = object_schema(
     {
         "thinking": _TEXT,
-        "tool": {"enum": ["search", "show", "query", "answer", "none"]},
+        "tool": {"enum": [*get_args(ToolName)]},
         "text": _TEXT,
         "only": _TEXT,
         "query": _TEXT,
@@ -85,7 +85,7 @@ class Agent(Method):
         if min(self.steps, self.tokens, self.result_tokens) < 1:
             raise InputError("agent: steps, tokens and result_tokens must be at least 1")
         exploration = _Exploration(question, tools, self.result_tokens)
-        messages = exploration.prompt(min(self.tokens // 6, model.context_tokens // 3))
+        messages = exploration.prompt(min(self.tokens // 10, model.context_tokens // 6))
         spent = 0
         for step in range(1, self.steps + 1):
             now = count_request_tokens(Request(messages)) + NOTE_TOKENS + REPLY_TOKENS
@@ -93,7 +93,8 @@ class Agent(Method):
             if spent + now > self.tokens or now > model.context_tokens:
                 return exploration.stopped(f"the prompt does not fit into {self.tokens - spent:,} tokens")
             is_last = step == self.steps or spent + now + following > self.tokens or following > model.context_tokens
-            request = Request(_with_note(messages, step, self.steps, is_last), REPLY_TOKENS, schema=SCHEMA)
+            messages = _with_note(messages, step, self.steps, is_last)
+            request = Request(messages, REPLY_TOKENS, schema=SCHEMA)
             with trace.span(f"step {step}") as span:
                 [completion] = model.complete([request])
                 if completion.error is not None:
@@ -128,7 +129,7 @@ class _Exploration:
     """The last query that had a result."""
 
     def prompt(self, tokens: int) -> tuple[Message, ...]:
-        """Return the first messages, with the schema in about `tokens` tokens."""
+        """Return the first messages, with at most `tokens` tokens each for types, relations and names."""
         parts = description_of(self.tools).parts(self.question, tokens)
         shown = {name: cut_end(text, tokens) for name, text in parts.items()}
         return PROMPT.fill(question=self.question, language=LANGUAGE, **shown)
