@@ -36,7 +36,7 @@ REPLY_TOKENS = 400
 """Maximum tokens of a reply."""
 NOTE_TOKENS = 40
 """Tokens of the note on the remaining steps."""
-HITS, NEIGHBOURS = 8, 50
+HITS, NEIGHBOURS = 6, 50
 """Maximum number of nodes that a search finds, and of neighbours by one relation."""
 MOST_KEYS, NEAR, CITED = 100, 10, 12
 """Maximum number of nodes in an answer by keys, of close matches, and of nodes cited in a sentence."""
@@ -76,7 +76,7 @@ class Agent(Method):
     """Maximum number of model calls for a question."""
     tokens: int = 12_000
     """Maximum tokens of all prompts and replies for a question, as estimated. The model must answer before."""
-    result_tokens: int = 800
+    result_tokens: int = 600
     """Maximum tokens of one result of a tool."""
 
     def answer(self, question: str, tools: OpenBase) -> Answer:

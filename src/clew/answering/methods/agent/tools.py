@@ -32,7 +32,7 @@ NAME_WORDS, MAX_NAME_CHARS = 12, 200
 """Maximum words and characters of a name in a result."""
 MAX_TOKENS = 4_000
 """Default maximum of a result as text, in tokens."""
-FEW = 5
+FEW = 3
 """Neighbours per relation in a result, if no relation is chosen."""
 
 
