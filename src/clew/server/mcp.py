@@ -124,20 +124,16 @@ def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, An
     return written(run)[0], {name: run[name] for name in _Answered.model_fields}
 
 
-def _search(_: Asker, base: ServedBase, given: _Search) -> tuple[str, dict[str, Any]]:
-    return _told(search_nodes(base.base().tools, given.text, given.type, given.k))
+def _observing(
+    tool: Callable[..., Observation],
+) -> Callable[[Asker, ServedBase, _Arguments], tuple[str, dict[str, Any]]]:
+    """Call a tool of the method `agent` with the arguments of the same names."""
 
+    def call(_: Asker, base: ServedBase, given: _Arguments) -> tuple[str, dict[str, Any]]:
+        observation = tool(base.base().tools, **given.model_dump(exclude={"base"}))
+        return observation.text, observation.data
 
-def _show(_: Asker, base: ServedBase, given: _Show) -> tuple[str, dict[str, Any]]:
-    return _told(show_node(base.base().tools, given.key, given.relation, given.k))
-
-
-def _query(_: Asker, base: ServedBase, given: _Query) -> tuple[str, dict[str, Any]]:
-    return _told(query_nodes(base.base().tools, given.query, given.k))
-
-
-def _told(observation: Observation) -> tuple[str, dict[str, Any]]:
-    return observation.text, observation.data
+    return call
 
 
 def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[str, Any]]:
@@ -148,11 +144,19 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
 QUERY = f"Run a query, for an exact and complete result. {LANGUAGE}"
 TOOLS: Mapping[str, Tool] = {
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
-    "search": Tool("Search nodes by name, and by the words and the meaning of their texts.", _Search, _Nodes, _search),
-    "show": Tool(
-        "Show one node: its attributes, its text, and its neighbours by relation and direction.", _Show, NodePage, _show
+    "search": Tool(
+        "Search nodes by name, and by the words and the meaning of their texts.",
+        _Search,
+        _Nodes,
+        _observing(search_nodes),
     ),
-    "query": Tool(QUERY, _Query, _Rows, _query),
+    "show": Tool(
+        "Show one node: its attributes, its text, and its neighbours by relation and direction.",
+        _Show,
+        NodePage,
+        _observing(show_node),
+    ),
+    "query": Tool(QUERY, _Query, _Rows, _observing(query_nodes)),
     "subgraph": Tool(
         "Show how entities are connected: the shortest paths between them.", _Subgraph, GraphReply, _subgraph
     ),

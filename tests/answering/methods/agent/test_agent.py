@@ -118,6 +118,20 @@ def test_a_wrong_step_is_told_to_the_model_which_may_go_on(base, reply, remark):
     assert count_request_tokens(asked[1]) < count_request_tokens(asked[0]) + 1_300
 
 
+def test_a_name_that_is_spelled_otherwise_is_shown_once(base):
+    misspelt = IN_LITHUANIA.replace("Lithuania", "Lithuainia")
+    answer, asked = ask(base, step("answer", query=misspelt))
+    assert (names(answer), len(asked)) == (["Vilnius", "Kaunas"], 2)
+    assert "stands for Lithuania" in asked[1].messages[-1].content
+    answer, asked = ask(base, step("query", query=misspelt), step("answer", query=misspelt))
+    assert (names(answer), len(asked)) == (["Vilnius", "Kaunas"], 2)
+
+
+def test_a_name_that_the_base_does_not_have_is_said_at_the_last_step(base):
+    answer, _ = ask(base, step("answer", query=IN_LITHUANIA.replace("Lithuania", "Mordor")), steps=1)
+    assert (answer.state, [one.text for one in answer.unknown]) == ("not_found", ["Mordor"])
+
+
 def test_keys_that_were_not_shown_are_dropped_at_the_last_step(base):
     last = step("answer", keys=["c1", "c3", "nobody"])
     answer, asked = ask(base, step("show", text="Lithuania"), last, steps=2)

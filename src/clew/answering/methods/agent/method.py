@@ -40,6 +40,7 @@ HITS, NEIGHBOURS = 6, 50
 """Maximum number of nodes that a search finds, and of neighbours by one relation."""
 MOST_KEYS, NEAR, CITED = 100, 10, 12
 """Maximum number of nodes in an answer by keys, of close matches, and of nodes cited in a sentence."""
+IF_MEANT = "If these names are meant, give the same answer again."
 ToolName = Literal["search", "show", "query", "answer", "none"]
 _TEXT = {"type": "string"}
 SCHEMA = object_schema(
@@ -125,6 +126,8 @@ class _Exploration:
     tools: OpenBase
     result_tokens: int
     seen: dict[int, list[Evidence]] = field(default_factory=dict)
+    queries: set[str] = field(default_factory=set)
+    """Queries whose results were shown."""
     last: Executed | None = None
     """The last query that had a result."""
 
@@ -159,6 +162,7 @@ class _Exploration:
         if step.tool == "show":
             return show_node(tools, _bare(step.text), only, NEIGHBOURS, self.question, limit)
         observation = query_nodes(tools, step.query, tokens=limit)
+        self.queries.add(step.query)
         if observation.executed is not None and not observation.executed.is_empty:
             self.last = observation.executed
         return observation
@@ -168,11 +172,12 @@ class _Exploration:
         if step.query.strip():
             observation = query_nodes(self.tools, step.query, tokens=self.result_tokens)
             executed = observation.executed
-            if executed is not None and not executed.is_empty:
-                return self.by_query(executed, ALONE)
-            return (
-                self.not_found("the model's query finds nothing") if is_last else f"{observation.text}\nNo answer yet."
-            )
+            assert executed is not None
+            is_doubtful = bool(executed.notes) and step.query not in self.queries  # a name is spelled otherwise
+            if not is_last and (executed.is_empty or is_doubtful):
+                self.queries.add(step.query)
+                return f"{observation.text}\n{IF_MEANT if is_doubtful else 'No answer yet.'}"
+            return self.by_query(executed, 0.0 if executed.is_empty else ALONE)
         keys = [*map(_bare, step.keys[:MOST_KEYS])]
         nodes = self.tools.kb.ids(keys)
         there = {ref.key for ref in self.tools.kb.refs(nodes) if ref.id in self.seen}

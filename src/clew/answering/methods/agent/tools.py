@@ -175,10 +175,10 @@ def _page_lines(
         yield from _with_texts(kb, refs, parts, about, tokens // len(page["neighbors"]))
 
 
-def query_nodes(tools: OpenBase, text: str, k: int = 20, tokens: int = MAX_TOKENS) -> Observation:
+def query_nodes(tools: OpenBase, query: str, k: int = 20, tokens: int = MAX_TOKENS) -> Observation:
     """Run a query of the query language. Show the first rows and their number. Raise InputError if it is wrong."""
-    executed = run_query(tools.kb, tools.names, parse(asked_text(text, "query")))
-    answer = answer_query(tools.kb, text, executed)
+    executed = run_query(tools.kb, tools.names, parse(asked_text(query, "query")))
+    answer = answer_query(tools.kb, query, executed)
     rows = executed.result.rows
     lines: list[Line] = [(note, {}) for note in (*executed.notes, *(one.to_text() for one in executed.unknown))]
     if not executed.unknown:
