@@ -109,6 +109,7 @@ SILENT = {
 
 MCP = {
     "ask": {"question": QUESTION},
+    "describe": {},
     "search": {"text": "ada"},
     "show": {"key": "H"},
     "query": {"query": "find x where (x)"},

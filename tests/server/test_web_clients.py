@@ -52,7 +52,7 @@ def test_the_openai_client_asks_a_base_like_a_model(server):
 
 async def use_tools(client) -> None:
     listed = await client.list_tools()
-    assert {tool.name for tool in listed.tools} == {"ask", "search", "show", "query", "subgraph"}
+    assert {tool.name for tool in listed.tools} == {"ask", "describe", "search", "show", "query", "subgraph"}
     found = await client.call_tool("search", {"text": "marfan sydrome", "base": "tiny"})
     assert "MFS" in found.content[0].text
     answer = await client.call_tool("ask", {"question": QUESTION, "method": "bm25", "base": "tiny"})

@@ -205,6 +205,7 @@ def test_tools_for_agents_give_what_they_declare(settings):
     tools = {tool["name"]: tool for tool in call("tools/list", {})["tools"]}
     given = {
         "ask": {"question": "Which genes cause Marfan syndrome?"},
+        "describe": {},
         "search": {"text": "marfan"},
         "show": {"key": "MFS"},
         "query": {"query": "find x where (x: gene)"},

@@ -55,7 +55,7 @@ class _Search(_Arguments):
 class _Show(_Arguments):
     key: str = Field(min_length=1, max_length=500, description="The key or the name of a node.")
     relation: str | None = Field(None, max_length=200, description="List the neighbours by this relation.")
-    k: int = Field(20, ge=1, le=200, description="Maximum number of neighbours by relation.")
+    k: int = Field(20, ge=1, le=200, description="Maximum number of neighbours by this relation.")
 
 
 class _Query(_Arguments):
@@ -88,6 +88,12 @@ class _Nodes(BaseModel):
     """Result of `search`."""
 
     nodes: list[FoundReply]
+
+
+class _Described(BaseModel):
+    """Result of `describe`."""
+
+    text: str
 
 
 class _Rows(BaseModel):
@@ -124,6 +130,11 @@ def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, An
     return written(run)[0], {name: run[name] for name in _Answered.model_fields}
 
 
+def _describe(_: Asker, base: ServedBase, __: _Arguments) -> tuple[str, dict[str, Any]]:
+    text = mcp_resources.base_text(base)
+    return text, {"text": text}
+
+
 def _observing(
     tool: Callable[..., Observation],
 ) -> Callable[[Asker, ServedBase, _Arguments], tuple[str, dict[str, Any]]]:
@@ -144,6 +155,7 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
 QUERY = f"Run a query, for an exact and complete result. {LANGUAGE}"
 TOOLS: Mapping[str, Tool] = {
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
+    "describe": Tool("List the types, attributes and relations of the base.", _Arguments, _Described, _describe),
     "search": Tool(
         "Search nodes by name, and by the words and the meaning of their texts.",
         _Search,
@@ -151,7 +163,7 @@ TOOLS: Mapping[str, Tool] = {
         _observing(search_nodes),
     ),
     "show": Tool(
-        "Show one node: its attributes, its text, and its neighbours by relation and direction.",
+        "Show one node: its attributes, its text, and some neighbours by each relation and direction.",
         _Show,
         NodePage,
         _observing(show_node),
