@@ -134,7 +134,7 @@ def test_an_editor_starts_clew_as_the_page_says(follow, tmp_path):
                 await client.initialize()
                 return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert asyncio.run(tools()) == {"ask", "find", "show", "neighbors", "subgraph"}
+    assert asyncio.run(tools()) == {"ask", "describe", "search", "show", "query", "subgraph"}
 
 
 def test_every_page_is_followed_or_is_python_alone():

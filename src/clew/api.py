@@ -26,7 +26,8 @@ from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.answering.conversation import Conversation
-    from clew.answering.exploring import FoundNode, ShownSubgraph
+    from clew.answering.exploring import ShownSubgraph
+    from clew.answering.methods.agent.tools import FoundNode
     from clew.core.schema import Schema
     from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
@@ -175,15 +176,15 @@ class Base:
 
     def find(self, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[FoundNode]:
         """Nodes by name (exact, then fuzzy, then by meaning), or by the words of their texts."""
-        from clew.answering import exploring
+        from clew.answering.methods.agent import tools
 
-        return exploring.find(self.tools, text, type, k, in_text=in_text)
+        return tools.find(self.tools, text, type, k, in_text=in_text)
 
     def show(self, node: str, most: int = 10) -> dict[str, Any]:
         """Return a node by key or name, with its document, its attributes and its first neighbours by relation."""
-        from clew.answering import exploring
+        from clew.answering.methods.agent import tools
 
-        return exploring.show(self.tools, node, most)
+        return tools.show(self.tools, node, most)
 
     def page_image(self, node: str, files: str | Path | None = None, *, scale: float = 1.5) -> bytes:
         """Return the PDF page of a passage, table or page as PNG with its lines marked.

@@ -109,9 +109,10 @@ SILENT = {
 
 MCP = {
     "ask": {"question": QUESTION},
-    "find": {"text": "ada"},
+    "describe": {},
+    "search": {"text": "ada"},
     "show": {"key": "H"},
-    "neighbors": {"key": "C"},
+    "query": {"query": "find x where (x)"},
     "subgraph": {"entities": ["H", "C"]},
 }
 MCP_READS = ("clew://bases/closed", "clew://bases/closed/nodes/H", "clew://bases/closed/nodes/C")

@@ -129,7 +129,7 @@ def test_a_token_sees_its_bases_alone(settings, tiny, tmp_path):
     chat = {"model": "tiny", "messages": [{"role": "user", "content": QUESTION}]}
     assert second.post("/v1/chat/completions", json=chat).status_code == 404
     assert {model["id"].split("/")[0] for model in second.get("/v1/models").json()["data"]} == {"other"}
-    tool = {"name": "find", "arguments": {"text": "BBS", "base": "tiny"}}
+    tool = {"name": "search", "arguments": {"text": "BBS", "base": "tiny"}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
     assert "error" in second.post("/mcp", json=call).json()
     assert second.get("/metrics").status_code == 403

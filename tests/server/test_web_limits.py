@@ -205,9 +205,10 @@ def test_tools_for_agents_give_what_they_declare(settings):
     tools = {tool["name"]: tool for tool in call("tools/list", {})["tools"]}
     given = {
         "ask": {"question": "Which genes cause Marfan syndrome?"},
-        "find": {"text": "marfan"},
+        "describe": {},
+        "search": {"text": "marfan"},
         "show": {"key": "MFS"},
-        "neighbors": {"key": "MFS"},
+        "query": {"query": "find x where (x: gene)"},
         "subgraph": {"entities": ["BBS2", "P1"]},
     }
     assert set(tools) == set(given)

@@ -1,4 +1,4 @@
-"""Explore a base without asking a question: names, nodes, neighbours, subgraphs, documents."""
+"""Explore a base without asking a question: mentions, neighbours, subgraphs, documents."""
 
 from __future__ import annotations
 
@@ -8,35 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from clew.answering.methods.agent.tools import found_nodes
 from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.core.errors import InputError
 from clew.core.texts import asked_text
-from clew.core.types import EMPTY, Box, Direction, NodeSet, plain, printed_boxes
-from clew.store.graph.description import node_page
+from clew.core.types import EMPTY, Box, Direction, NodeSet, printed_boxes
 from clew.store.graph.paths import PathLimits
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.index.protocol import Link
 from clew.store.open_base import OpenBase
 
 MOST_NODES = 500
 """Maximum number of nodes of a subgraph. A drawing of more is hard to read."""
 LIMITS = PathLimits(most_hops=4, most_paths=50)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundNode:
-    """A node found by its name or by its text."""
-
-    key: str
-    name: str
-    type: str
-    how: str
-    """Type of match: exact, fuzzy, partial, vector or text."""
-    score: float
-    alias: str = ""
-    """The name that matched."""
 
 
 @dataclass(frozen=True)
@@ -68,36 +53,12 @@ class ShownSubgraph:
         return self.svg
 
 
-def find(tools: OpenBase, text: str, type: str | None = None, k: int = 10, *, in_text: bool = False) -> list[FoundNode]:
-    """Find nodes by name, or by the words of their documents."""
-    text = asked_text(text, "name").strip()
-    if type is not None:
-        tools.kb.schema.node_type(type)
-    if in_text:
-        among = None if type is None else tools.kb.nodes(type)
-        ranking = tools.lexical.search(text, k, among=among)
-        refs = tools.kb.refs(ranking.nodes)
-        scores = ranking.scores.tolist()
-        return [FoundNode(r.key, r.name, r.type, "text", round(s, 4)) for r, s in zip(refs, scores, strict=True)]
-    return _found(tools, tools.names.link(text, type=type, k=k))
-
-
 def mentions(tools: OpenBase, text: str) -> list[dict[str, Any]]:
     """Find the names in a text, with the nodes that each name may refer to."""
     return [
-        {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, _found(tools, one.links))]}
+        {"start": one.start, "end": one.end, "text": one.text, "nodes": [*map(asdict, found_nodes(tools, one.links))]}
         for one in tools.names.mentions(asked_text(text, "text"))
     ]
-
-
-def show(tools: OpenBase, key: str, most: int = 10) -> dict[str, Any]:
-    """Return a node with its document and its first neighbours by relation."""
-    page = node_page(tools.kb, tools.find_node(key), most)
-    for group in page["neighbors"]:
-        for node in group["nodes"]:
-            if "attributes" in node:
-                node["attributes"] = plain(node["attributes"])
-    return {**page, "attributes": plain(page["attributes"])}
 
 
 def neighbours(
@@ -215,11 +176,3 @@ def printed_page(
     )
     own = printed_boxes(str(node.attributes.get("lines") or ""), 0, len(node.text)) if boxes is None else tuple(boxes)
     return PrintedPage(found, page, own)
-
-
-def _found(tools: OpenBase, links: Sequence[Link]) -> list[FoundNode]:
-    refs = tools.kb.refs([link.node for link in links])
-    return [
-        FoundNode(ref.key, ref.name, ref.type, link.how, round(float(link.score), 4), link.alias)
-        for ref, link in zip(refs, links, strict=True)
-    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from clew.answering.methods.agent.tools import LANGUAGE, Observation, query_nodes, search_nodes, show_node
 from clew.core.errors import ClewError, InputError
 from clew.core.states import State
 from clew.core.texts import what_is_wrong
@@ -45,19 +46,21 @@ class _Ask(_Arguments):
     history: list[str] = Field([], max_length=20, description="Earlier questions of the conversation, oldest first.")
 
 
-class _Find(_Arguments):
-    text: str = Field(min_length=1, max_length=500, description="A name, even misspelt.")
+class _Search(_Arguments):
+    text: str = Field(min_length=1, max_length=500, description="A name, even misspelt, or words of a text.")
     type: str | None = Field(None, max_length=200, description="Only nodes of this type.")
     k: int = Field(10, ge=1, le=100, description="Maximum number of nodes.")
 
 
-class _Node(_Arguments):
+class _Show(_Arguments):
     key: str = Field(min_length=1, max_length=500, description="The key or the name of a node.")
+    relation: str | None = Field(None, max_length=200, description="List the neighbours by this relation.")
+    k: int = Field(20, ge=1, le=200, description="Maximum number of neighbours by this relation.")
 
 
-class _Neighbors(_Node):
-    relation: str | None = Field(None, max_length=200, description="Only this relation.")
-    k: int = Field(20, ge=1, le=200, description="Maximum number of neighbours.")
+class _Query(_Arguments):
+    query: str = Field(min_length=1, max_length=4000, description="For example: find x where (x: hut) and x.beds > 80")
+    k: int = Field(20, ge=1, le=200, description="Maximum number of rows.")
 
 
 class _Subgraph(_Arguments):
@@ -82,9 +85,28 @@ class _Answered(BaseModel):
 
 
 class _Nodes(BaseModel):
-    """Result of `find`."""
+    """Result of `search`."""
 
     nodes: list[FoundReply]
+
+
+class _Described(BaseModel):
+    """Result of `describe`."""
+
+    text: str
+
+
+class _Rows(BaseModel):
+    """Result of `query`."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    value: bool | int | float | str | None
+    matches: int
+    answers: list[AnswerReply]
+    query: dict[str, Any]
+    unknown: list[dict[str, Any]]
+    notes: list[str]
 
 
 class _Call(BaseModel):
@@ -108,22 +130,21 @@ def _ask(asker: Asker, base: ServedBase, given: _Ask) -> tuple[str, dict[str, An
     return written(run)[0], {name: run[name] for name in _Answered.model_fields}
 
 
-def _find(_: Asker, base: ServedBase, given: _Find) -> tuple[str, dict[str, Any]]:
-    found = base.base().find(given.text, given.type, given.k)
-    lines = [f"{one.key}  {one.name} ({one.type})" for one in found]
-    return "\n".join(lines) or "nothing found", {"nodes": [*map(asdict, found)]}
+def _describe(_: Asker, base: ServedBase, __: _Arguments) -> tuple[str, dict[str, Any]]:
+    text = mcp_resources.base_text(base)
+    return text, {"text": text}
 
 
-def _show(_: Asker, base: ServedBase, given: _Node) -> tuple[str, dict[str, Any]]:
-    page = base.base().show(given.key)
-    return mcp_resources.node_text(page), page
+def _observing(
+    tool: Callable[..., Observation],
+) -> Callable[[Asker, ServedBase, _Arguments], tuple[str, dict[str, Any]]]:
+    """Call a tool of the method `agent` with the arguments of the same names."""
 
+    def call(_: Asker, base: ServedBase, given: _Arguments) -> tuple[str, dict[str, Any]]:
+        observation = tool(base.base().tools, **given.model_dump(exclude={"base"}))
+        return observation.text, observation.data
 
-def _neighbors(_: Asker, base: ServedBase, given: _Neighbors) -> tuple[str, dict[str, Any]]:
-    found = base.base().neighbours(given.key, given.relation, "any", given.k)
-    names = {node["key"]: node["name"] for node in found["nodes"]}
-    lines = [f"{names[edge['head']]} —{edge['relation']}→ {names[edge['tail']]}" for edge in found["edges"]]
-    return "\n".join(lines) or "no neighbours", found
+    return call
 
 
 def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[str, Any]]:
@@ -131,11 +152,23 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
     return shown["text"], {name: shown[name] for name in ("nodes", "edges", "paths", "disconnected")}
 
 
+QUERY = f"Run a query, for an exact and complete result. {LANGUAGE}"
 TOOLS: Mapping[str, Tool] = {
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
-    "find": Tool("Find nodes by name: exact, then misspelt, then by meaning.", _Find, _Nodes, _find),
-    "show": Tool("Show one node: its document and its neighbours by relation.", _Node, NodePage, _show),
-    "neighbors": Tool("List the edges of a node.", _Neighbors, GraphReply, _neighbors),
+    "describe": Tool("List the types, attributes and relations of the base.", _Arguments, _Described, _describe),
+    "search": Tool(
+        "Search nodes by name, and by the words and the meaning of their texts.",
+        _Search,
+        _Nodes,
+        _observing(search_nodes),
+    ),
+    "show": Tool(
+        "Show one node: its attributes, its text, and some neighbours by each relation and direction.",
+        _Show,
+        NodePage,
+        _observing(show_node),
+    ),
+    "query": Tool(QUERY, _Query, _Rows, _observing(query_nodes)),
     "subgraph": Tool(
         "Show how entities are connected: the shortest paths between them.", _Subgraph, GraphReply, _subgraph
     ),

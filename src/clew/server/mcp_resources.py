@@ -9,6 +9,8 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, Field
 
+from clew.answering.methods.agent.tools import show_node
+from clew.answering.methods.role_choice import description_of
 from clew.core.errors import InputError, NotFoundError
 from clew.models.structured import Prompt
 from clew.server.examples import examples
@@ -22,8 +24,8 @@ NODES = {
     "description": "One node of a base, by key or name: its document and its neighbours by relation.",
     "mimeType": "text/plain",
 }
-MAX_RELATIONS = 200
-"""Maximum number of relations in a text, most frequent first."""
+MAX_TOKENS = 8_000
+"""Maximum tokens of the relations in a text."""
 PROMPTS: Mapping[str, tuple[str, str, str]] = {
     "answer": ("Answer a question from a base, each statement with its evidence.", "question", "The question."),
     "check": ("Check a claim against a base.", "claim", "What is claimed, in a sentence."),
@@ -39,7 +41,7 @@ def listed(bases: Mapping[str, ServedBase]) -> list[dict[str, str]]:
             "uri": f"clew://bases/{quote(name, safe='')}",
             "name": name,
             "title": f"What is in {name}",
-            "description": "Types, relations and counts of the base, and questions to begin with.",
+            "description": "Types, attributes and relations of the base, and questions to begin with.",
             "mimeType": "text/plain",
         }
         for name, base in bases.items()
@@ -53,35 +55,17 @@ def read(bases: Mapping[str, ServedBase], address: object) -> str:
     base = None if found is None else bases.get(unquote(found[1]))
     if found is None or base is None:
         raise NotFoundError(f"no resource {str(address)[:200]!r}: see resources/list")
-    return base_text(base) if found[2] is None else node_text(base.base().show(unquote(found[2])))
+    return base_text(base) if found[2] is None else show_node(base.base().tools, unquote(found[2])).text
 
 
 def base_text(base: ServedBase) -> str:
     """Describe the content of a base, with example questions."""
-    opened = base.base()
-    schema = opened.schema
-    relations = sorted(schema.relations, key=lambda row: -row.count)
-    lines = [f"{base.name}", "", "Types:"]
-    lines += [f"- {one.label} ({one.name}): {one.count:,}. {one.description}".rstrip() for one in schema.node_types]
-    lines += ["", "Relations:"]
-    lines += [
-        f"- {row.head} —{row.name}→ {row.tail}: {row.label}, {row.count:,}. {row.description}".rstrip()
-        for row in relations[:MAX_RELATIONS]
-    ]
-    if len(relations) > MAX_RELATIONS:
-        lines.append(f"- and {len(relations) - MAX_RELATIONS:,} more")
-    asked = examples(opened.tools)
+    tools = base.base().tools
+    parts = description_of(tools).parts("", MAX_TOKENS)
+    lines = [base.name, "", "Types, the number of nodes, some names, and attributes:", parts["types"]]
+    lines += ["", "Relations, as head type -> relation -> tail type:", parts["relations"]]
+    asked = examples(tools)
     return "\n".join([*lines, *(["", "Questions to begin with:"] if asked else []), *(f"- {one}" for one in asked)])
-
-
-def node_text(page: Mapping[str, Any]) -> str:
-    """Render a node as text: its document, then its neighbours by relation."""
-    groups = [
-        f"{group['relation']} ({group['direction']}, {group['count']}): "
-        + ", ".join(node["name"] for node in group["nodes"])
-        for group in page["neighbors"]
-    ]
-    return "\n".join([page["document"], *groups])
 
 
 def prompts() -> list[dict[str, Any]]:

@@ -38,4 +38,4 @@ def test_a_method_runs_with_a_model_that_was_handed_over(base, name):
     answer = opened.ask(question, method=method_class(name)())
     assert answer.method == name or name == "auto"
     assert answer.model == ("none" if name in WITHOUT_MODEL else "scripted")
-    assert answer.candidates or name in {"think_on_graph", "no_passages"}  # "1" is no answer to these
+    assert answer.candidates or name in {"agent", "think_on_graph", "no_passages"}  # "1" is no answer to these

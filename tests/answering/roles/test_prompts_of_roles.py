@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.answering.roles.formulate import Formulator
+from clew.answering.roles.formulate import BaseDescription, Formulator
 from clew.answering.roles.read import ModelReader
 from clew.answering.roles.wordings import Exchange, rewrite, word
 from clew.core.errors import ModelError
@@ -20,7 +20,9 @@ from conftest import tables
 from prompts_sent import GOLDEN, Sends, matches_golden
 
 CASES = {
-    "query": lambda model, tools: Formulator(model, tools.kb, tools.names).formulate("Which disease has Long fingers?"),
+    "query": lambda model, tools: Formulator(model, BaseDescription(tools.kb, tools.names)).formulate(
+        "Which disease has Long fingers?"
+    ),
     "read_written": lambda model, _: ModelReader(model).read(
         [Reading("How long is it?", (Source("It is 3 m long."),))]
     ),

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew.answering.methods.agent.method import Agent
     from clew.answering.methods.auto import Auto
     from clew.answering.methods.focus.focus_plus import FocusPlus
     from clew.answering.methods.focus.four_step_focus import FourStepFocus
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from clew.answering.methods.subgraph_reranking.method import SubgraphReranking
 
 __all__ = [
+    "Agent",
     "AlignedPaths",
     "Auto",
     "Bm25",

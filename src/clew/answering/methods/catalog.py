@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 METHODS: dict[str, str | type[Method]] = {
     "auto": "auto:Auto",
     "query": "query:QueryMethod",
+    "agent": "agent.method:Agent",
     "focus_plus": "focus.focus_plus:FocusPlus",
     "four_step_focus": "focus.four_step_focus:FourStepFocus",
     "bm25": "stark.retrievers:Bm25",

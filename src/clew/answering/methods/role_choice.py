@@ -21,6 +21,7 @@ from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:
     from clew.answering.reading.path_ranker import PathRanker, Taught
+    from clew.answering.roles.formulate import BaseDescription
 
 ParserName = Literal["auto", "model", "reader"]
 
@@ -39,6 +40,13 @@ def reader_of(tools: OpenBase) -> LearnedReader:
 def reader_parser(tools: OpenBase) -> Parser:
     """Return the parser that needs no model."""
     return LearnedParser(reader_of(tools))
+
+
+def description_of(tools: OpenBase) -> BaseDescription:
+    """Return the description of a base for a model."""
+    from clew.answering.roles.formulate import BaseDescription
+
+    return BaseDescription(tools.kb, tools.names, reader_of(tools).values)
 
 
 def path_ranker_of(tools: OpenBase) -> PathRanker:

@@ -18,6 +18,10 @@ from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "query")
+ALONE = 0.8
+"""Certainty of results that only the model's query finds."""
+BY_TEXT = 0.5
+"""Certainty if the model states that texts contain the answer."""
 MOST_VALUES, LONGEST = 12, 30
 """Maximum number of example values of an attribute, and maximum characters of a value or name."""
 SAMPLES = 3
@@ -62,25 +66,37 @@ class Formulator:
     """Asks a model for a query. Returns None and records a fallback if the replies cannot be used."""
 
     model: LanguageModel
-    kb: KnowledgeBase
-    names: Names
-    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values of attributes that have few different values."""
+    base: BaseDescription
 
     def formulate(self, question: str, remark: str = "") -> Formulated | None:
         """Return the query in the model's reply. `remark` describes the error in an earlier query."""
-        schema = self.kb.schema
-        filled = PROMPT.fill(
-            question=f"{question}\n{remark}" if remark else question,
-            types="\n".join(map(self._type, schema.node_types)),
-            relations=describe_relations(schema, question, self.model.context_tokens // 2, name_text) + self._edges(),
-            names=self._names(question),
-        )
+        schema = self.base.kb.schema
+        shown = self.base.parts(question, self.model.context_tokens // 2)
+        filled = PROMPT.fill(question=f"{question}\n{remark}" if remark else question, **shown)
         asked = Ask(filled, lambda completion: read_reply(completion.text, schema), schema=SCHEMA, max_tokens=900)
         [outcome] = ask(self.model, [asked], role="parse")
         if outcome.value is None:
             trace.fallback("parse", outcome.problem or "no reply", "read without the model")
         return outcome.value
+
+
+@dataclass(frozen=True)
+class BaseDescription:
+    """Describes a base to a model."""
+
+    kb: KnowledgeBase
+    names: Names
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values of attributes that have few different values."""
+
+    def parts(self, question: str, tokens: int) -> dict[str, str]:
+        """Return the parts of a prompt that show the base: types, relations within `tokens`, names in the question."""
+        schema = self.kb.schema
+        return {
+            "types": "\n".join(map(self._type, schema.node_types)),
+            "relations": describe_relations(schema, question, tokens, name_text) + self._edges(),
+            "names": self._names(question),
+        }
 
     def _type(self, kind: NodeType) -> str:
         nodes = self.kb.nodes(kind.name).array

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
-from clew.answering.methods.role_choice import reader_of, reader_parser
+from clew.answering.methods.role_choice import description_of, reader_parser
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
-from clew.answering.roles.formulate import Formulated, Formulator
+from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulator
 from clew.core import trace
 from clew.core.errors import InputError
 from clew.core.roles import Interpretation, Parse, Reading, Source
@@ -26,10 +26,6 @@ CERTAIN = 0.9
 """Minimum certainty of a reading that needs no model."""
 AGREED = 0.97
 """Certainty of results that both readings find."""
-ALONE = 0.8
-"""Certainty of results that only the model's query finds."""
-BY_TEXT = 0.5
-"""Certainty if the model states that texts contain the answer."""
 DIFFERS = 0.5
 """Minimum certainty of a reading for which the model is asked again if its query has another result."""
 FEW = 5
@@ -106,7 +102,7 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
     if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
     model = tools.required_model("reading a question twice")
-    formulator = Formulator(model, tools.kb, tools.names, reader_of(tools).values)
+    formulator = Formulator(model, description_of(tools))
     other = _outcome(ours, tools)
     theirs, executed = _carried_out(formulator, question, ours, other, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:

@@ -1,0 +1,1 @@
+"""A language model that explores a base with tools."""
