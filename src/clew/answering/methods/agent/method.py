@@ -40,6 +40,7 @@ HITS, NEIGHBOURS = 6, 50
 """Maximum number of nodes that a search finds, and of neighbours by one relation."""
 MOST_KEYS, NEAR, CITED = 100, 10, 12
 """Maximum number of nodes in an answer by keys, of close matches, and of nodes cited in a sentence."""
+LAST = 'This is the last step: reply with the tool "answer" or "none".'
 IF_MEANT = "If these names are meant, give the same answer again."
 ToolName = Literal["search", "show", "query", "answer", "none"]
 _TEXT = {"type": "string"}
@@ -94,7 +95,12 @@ class Agent(Method):
             if spent + now > self.tokens or now > model.context_tokens:
                 return exploration.stopped(f"the prompt does not fit into {self.tokens - spent:,} tokens")
             is_last = step == self.steps or spent + now + following > self.tokens or following > model.context_tokens
-            messages = _with_note(messages, step, self.steps, is_last)
+            further = 2 * following - now
+            is_next = step + 1 == self.steps or spent + now + following + further > self.tokens
+            note = (
+                LAST if is_last else f"(Step {step} of {self.steps}{', the next one is the last' if is_next else ''}.)"
+            )
+            messages = (*messages[:-1], replace(messages[-1], content=f"{messages[-1].content}\n\n{note}"))
             request = Request(messages, REPLY_TOKENS, schema=SCHEMA)
             with trace.span(f"step {step}") as span:
                 [completion] = model.complete([request])
@@ -111,11 +117,6 @@ class Agent(Method):
             reply = Message("assistant", cut_end(completion.text[:SHOWN_REPLY], REPLY_TOKENS) or "(nothing)")
             messages = (*messages, reply, Message("user", outcome))
         return exploration.stopped(f"the model gave no answer in {step} steps")
-
-
-def _with_note(messages: tuple[Message, ...], step: int, steps: int, is_last: bool) -> tuple[Message, ...]:
-    note = 'This is the last step: reply with the tool "answer" or "none".' if is_last else f"(Step {step} of {steps}.)"
-    return (*messages[:-1], replace(messages[-1], content=f"{messages[-1].content}\n\n{note}"))
 
 
 @dataclass
@@ -233,6 +234,10 @@ class _Exploration:
 
 
 def _text(candidate: Candidate, text: str) -> str:
+    """Return what a node says: its text if it is a part of a file, otherwise also its facts."""
+    quoted = [piece for piece in candidate.evidence if isinstance(piece, Passage)]
+    if quoted and quoted[0].file is not None:
+        return text
     facts = [piece.in_words() for piece in candidate.evidence if not isinstance(piece, Passage)]
     return "\n".join([label(candidate.node), *facts, text])
 

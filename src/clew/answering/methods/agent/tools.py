@@ -180,11 +180,14 @@ def query_nodes(tools: OpenBase, query: str, k: int = 20, tokens: int = MAX_TOKE
     executed = run_query(tools.kb, tools.names, parse(asked_text(query, "query")))
     answer = answer_query(tools.kb, query, executed)
     rows = executed.result.rows
+    different = [*{repr(row): row for row in rows}.values()]
     lines: list[Line] = [(note, {}) for note in (*executed.notes, *(one.to_text() for one in executed.unknown))]
     if not executed.unknown:
-        lines.append((f"{len(rows):,} row{'s' * (len(rows) != 1)}: {' | '.join(executed.result.names)}", {}))
+        amount = f"{len(rows):,} row{'s' * (len(rows) != 1)}"
+        amount += f", {len(different):,} different" if len(different) < len(rows) else ""
+        lines.append((f"{amount}: {' | '.join(executed.result.names)}", {}))
     evidence = {one.node.id: one.evidence for one in answer.candidates[:k]}
-    for row in rows[:k]:
+    for row in different[:k]:
         cells = [cell for cell in row if isinstance(cell, NodeRef)]
         shown = " | ".join(label(cell) if isinstance(cell, NodeRef) else cut_end(str(cell), 60) for cell in row)
         lines.append((shown, {cell.id: evidence.get(cell.id, ()) for cell in cells}))
