@@ -237,7 +237,7 @@ class Reference:
             types = self.schema.edge_attributes
         else:
             node = self.nodes[number]
-            special = {"name": node.name, "key": node.key, "type": node.type}
+            special = {"name": node.name, "key": node.key, "type": node.type, "text": node.text}
             value = special[name] if name in special else node.attributes.get(name)
             types = self.schema.attribute_types
         if types.get(name) == "date" and isinstance(value, str):

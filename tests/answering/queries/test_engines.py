@@ -52,3 +52,21 @@ def test_truth_values_are_ordered_in_every_language(tmp_path):
     query = parse("find distinct x.rare where (x) order by x.rare first 2 with ties")
     for engine in (DuckDB(kb), Oxigraph(kb), Kuzu(kb)):
         assert [tuple(row) for row in engine.rows(engine.text(query))] == [(False,), (True,)]
+
+
+@pytest.mark.parametrize("condition", ['contains "finger"', '= ""', "is missing", 'starts with "a "'])
+def test_texts_are_searched_by_sql_and_refused_where_they_are_not(kb, condition):
+    from clew.answering.queries.execution import execute
+    from clew.answering.queries.lowering import CannotPrintError
+    from clew.answering.queries.parsing import parse
+    from query_engines import DuckDB, Kuzu, Oxigraph
+    from query_reference import Reference
+
+    query = parse(f"find x.key where (x) and x.text {condition} order by x.key")
+    expected = [row[0] for row in Reference(kb).rows(query)]
+    assert [row[0] for row in execute(kb, query).rows] == expected
+    duckdb = DuckDB(kb)
+    assert [row[0] for row in duckdb.rows(duckdb.text(query))] == expected
+    for engine in (Oxigraph(kb), Kuzu(kb)):
+        with pytest.raises(CannotPrintError):
+            engine.text(query)

@@ -501,6 +501,8 @@ class _Cypher:
             return label if variable not in self.optional else f"CASE WHEN {known} IS NOT NULL THEN {label} END"
         if variable in scope.edges:
             return f"{_name(variable)}.{_name(name)}" if name in self.schema.edge_attributes else None
+        if name == "text":
+            raise CannotPrintError("the graph database has no texts: ask for names")
         kind = scope.types.get(variable)
         owners = [one for one in self.schema.node_types if kind in (None, one.name)]
         if name not in ("key", "name") and not any(name in owner.attributes for owner in owners):

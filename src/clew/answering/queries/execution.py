@@ -447,7 +447,7 @@ class _Run:
                 edges = Edges(heads, codes, tails, known if np.all(known >= 0) else None)
                 values = self.kb.edge_values(edges, numbers, name)
         else:
-            kind = "text" if name in ("name", "key", "type") else schema.attribute_types.get(name, "text")
+            kind = "text" if name in ("name", "key", "type", "text") else schema.attribute_types.get(name, "text")
             values = self.kb.raw_values(NodeSet(members.astype(np.int32)), name)
         column = arrays.from_values(kind, values)
         if not len(members):

@@ -34,7 +34,7 @@ from clew.core.query import (
 )
 from clew.core.schema import Schema
 
-NODE_TEXTS = ("name", "key", "type")
+NODE_TEXTS = ("name", "key", "type", "text")
 """Attributes that every node has."""
 NUMERIC = ("integer", "number")
 CALL_KINDS = dict.fromkeys(("year", "month", "day", "length", "round"), "integer") | {"lower": "text"}

@@ -275,8 +275,8 @@ class _Sparql:
             return
         is_edge = attribute.variable in level.scope.edges
         level.values[attribute] = value
-        if name == "key" and not is_edge:
-            raise CannotPrintError("the RDF export has no keys: ask for names")
+        if name in ("key", "text") and not is_edge:
+            raise CannotPrintError(f"the RDF export has no {name}s: ask for names")
         if name in ("type", "relation") and (is_edge or name == "type"):
             predicate = f"<{EDGE_RELATION}>" if is_edge else self.names.type_predicate
             iris = {self.names.type(one): one for one in self.schema.type_names}

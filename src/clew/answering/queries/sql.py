@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
 NUMBER = "^[-+]?[0-9][0-9,]*([.][0-9]+)?$"
-NODE_COLUMNS, EDGE_COLUMNS = ("key", "type", "name"), ("number", "head", "relation", "tail")
+NODE_COLUMNS, EDGE_COLUMNS = ("key", "type", "name", "text"), ("number", "head", "relation", "tail")
 ARROW_TYPES = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -134,7 +134,7 @@ class PostgresNames(SqlNames):
         if name == ("relation" if is_edge else "type"):
             names = schema.relation_names if is_edge else schema.type_names
             return f"(ARRAY[{', '.join(map(_text, names))}])[{owner}.{name} + 1]"
-        if not is_edge and name in ("key", "name"):
+        if not is_edge and name in ("key", "name", "text"):
             return f"{owner}.{name}"
         if name not in (schema.edge_attributes if is_edge else schema.attribute_types):
             return "NULL::text"

@@ -114,7 +114,9 @@ class KnowledgeBase(Explorable, Protocol):
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """Return an attribute of nodes, or their `name`, `key` or `type`. Bases with columns return an Arrow array."""
+        """Return an attribute of nodes, or their `name`, `key`, `type` or `text`, as Arrow arrays if there are columns."""
+        if attribute == "text":
+            return [self.node(node).text for node in nodes]
         if attribute in ("name", "key", "type"):
             return [getattr(ref, attribute) for ref in self.refs(nodes.array)]
         return self.values(nodes, attribute)
