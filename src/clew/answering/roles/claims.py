@@ -35,8 +35,9 @@ LONGEST_SENTENCE = 400
 NEARBY = 3
 """Number of content words before and after a number that show what it counts."""
 _PIECE = re.compile(r"[^\s\"“”‘’'`´()\[\]{}<>,;!?|…→—–]+")
-_NAME = re.compile(r"[^\W\d_a-z]\w+")
+_NAME = re.compile(r"\b[^\W\d_a-z]\w+")
 """A word that does not begin with a small letter."""
+_WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"[-+]?\d[\d.,-]*%?")
 _DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _NEGATOR = re.compile(r"\b(?:not|no|never|none|nor|neither|without|cannot|nothing|unable|\w+n['’]t)\b", re.IGNORECASE)
@@ -471,9 +472,10 @@ def _check(
 
 def _names_others(claim: CitedClaim, sentences: Sequence[Sequence[_Sentence]]) -> bool:
     """Check whether a claim contains a name that only sources have which it does not cite."""
-    names = [frozenset(name for one in own for name in _NAME.findall(f"{one.heading} {one.text}")) for own in sentences]
-    lacking = set(_NAME.findall(claim.text)).difference(*(names[citation] for citation in claim.citations))
-    return not lacking.isdisjoint(frozenset[str]().union(*names))
+    texts = [" ".join(f"{one.heading} {one.text}" for one in own) for own in sentences]
+    cited = {word.lower() for citation in claim.citations for word in _WORD.findall(texts[citation])}
+    names = {name for name in _NAME.findall(claim.text) if name.lower() not in cited | stop_words() | OPENERS}
+    return any(not names.isdisjoint(_NAME.findall(text)) for text in texts)
 
 
 def _is_copied(claim: str, sentence: str) -> bool:
