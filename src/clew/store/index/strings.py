@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray, distinct
 from clew.store.graph.adjacency import map_array
-from clew.store.index.fusion import join_groups
+from clew.store.index.fusion import GroupedMembers, join_groups
 
 HEAD = 8
 """Number of leading bytes stored as an integer, so that most of a search runs in compiled code."""
@@ -142,7 +142,7 @@ class TrigramIndex:
         """Index strings by their positions."""
         sizes = np.minimum(pc.utf8_length(strings).to_numpy(), LONGEST)
         places = np.argsort(sizes.astype(np.uint16), kind="stable").astype(np.int32)
-        borders, groups = [np.zeros(BUCKETS + 1, dtype=np.int64)], [(np.empty(0, dtype=np.int32),)]
+        portions = []
         for start in range(0, len(strings), PORTION):
             codes, owners = _trigrams(strings.take(places[start : start + PORTION]).to_pylist())
             order = np.argsort(codes, kind="stable")  # a radix sort, since codes have 16 bits
@@ -150,9 +150,8 @@ class TrigramIndex:
             again = np.zeros(len(codes), dtype=np.bool_)
             again[1:] = (codes[1:] == codes[:-1]) & (owners[1:] == owners[:-1])
             codes, owners = codes[~again], owners[~again]
-            borders.append(np.append(0, np.cumsum(np.bincount(codes, minlength=BUCKETS))).astype(np.int64))
-            groups.append((owners,))
-        offsets, (members,) = join_groups(borders, groups)
+            portions.append(GroupedMembers.of(codes, owners))
+        offsets, (members,) = join_groups(portions, BUCKETS, (np.int32,))
         np.save(folder / "trigram_offsets.npy", offsets)
         np.save(folder / "trigram_members.npy", members)
         np.save(folder / "trigram_places.npy", places)
