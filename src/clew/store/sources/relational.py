@@ -28,6 +28,7 @@ from clew.store.sources.pieces import (
     as_edges,
     as_nodes,
     as_text,
+    constant,
     is_list,
     is_text,
     measured,
@@ -364,7 +365,7 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     columns: dict[str, Any] = {KEY: loaded.keys, _NAME: loaded.names}
     roles = {"key": KEY, "name": _NAME}
     if options.columns.get("type") not in loaded.columns:
-        columns[TYPE], roles["type"] = pa.repeat(pa.scalar(options.node_type or profile.type), count), TYPE
+        columns[TYPE], roles["type"] = constant(options.node_type or profile.type, count), TYPE
     if profile.other_names and "aliases" not in node_roles(list(loaded.columns), options.columns):
         others = zip(*(_joined([loaded.columns[name]]).to_pylist() for name in profile.other_names), strict=True)
         columns[_ALIASES] = pa.array([[name for name in row if name] for row in others], pa.list_(_TEXT))
@@ -387,7 +388,7 @@ def _references(
             kept[row] = value
         lost[key.columns[0]] = pa.array(kept, _TEXT)
         rows, tails = rows.drop_null().filter(pc.is_valid(tails)), tails.drop_null()
-    relation = pa.repeat(pa.scalar(_relation(loaded.table, key)), len(rows))
+    relation = constant(_relation(loaded.table, key), len(rows))
     return _edge_piece({HEAD: loaded.keys.take(rows), RELATION: relation, TAIL: tails}, rows, loaded.source, options)
 
 
@@ -419,7 +420,7 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions,
     hidden = (loaded.profile.references | set(loaded.table.key)) - {groups}
     columns: dict[str, Any] = {
         HEAD: pa.array([first[row] for row in both], _TEXT),
-        RELATION: pa.repeat(pa.scalar(_link_relation(loaded.table)), len(both)),
+        RELATION: constant(_link_relation(loaded.table), len(both)),
         TAIL: pa.array([second[row] for row in both], _TEXT),
     }
     columns |= {
