@@ -65,7 +65,7 @@ class GroupedMembers:
     """Members of the groups of one portion, in the order of the groups. Groups without members are left out."""
 
     groups: NDArray[Any]
-    amounts: LongArray
+    amounts: NDArray[np.int32]
     """Number of members of each group."""
     members: Sequence[NDArray[Any]]
     """Parallel arrays."""
@@ -74,7 +74,7 @@ class GroupedMembers:
     def of(cls, sorted_groups: NDArray[Any], *members: NDArray[Any]) -> GroupedMembers:
         """Create from the group of each member."""
         begins = np.flatnonzero(np.append(len(sorted_groups) > 0, sorted_groups[1:] != sorted_groups[:-1]))
-        return cls(sorted_groups[begins], np.diff(begins, append=len(sorted_groups)), members)
+        return cls(sorted_groups[begins], np.diff(begins, append=len(sorted_groups)).astype(np.int32), members)
 
 
 def join_groups(

@@ -39,8 +39,8 @@ class Portion:
     """Some documents: the words of each document, one entry per occurrence."""
 
     first: int
-    count: int
-    documents: IntArray
+    sizes: IntArray
+    """Number of words of each document."""
     words: IntArray
     vocabulary: pa.Array
 
@@ -78,6 +78,7 @@ def count_terms(texts: Texts, language: str = ENGLISH) -> Postings:
     """Tokenise, stem and count terms. Only distinct words are processed as strings."""
     portions = list(_portions(texts))
     terms, term_of_word = _terms(portions, language)
+    pa.default_memory_pool().release_unused()  # the texts are not needed for the counts
     lengths: list[IntArray] = [np.empty(0, dtype=np.int32)]
     counted = []
     portions.reverse()
@@ -85,9 +86,9 @@ def count_terms(texts: Texts, language: str = ENGLISH) -> Postings:
         portion = portions.pop()  # its memory is free for the next counts
         found = table[portion.words]
         kept = found >= 0
-        documents, found = portion.documents[kept], found[kept]
-        lengths.append(np.bincount(documents, minlength=portion.count).astype(np.int32))
-        counted.append(_by_term(documents, found, portion.first))
+        documents = np.repeat(np.arange(len(portion.sizes), dtype=np.int32), portion.sizes)[kept]
+        lengths.append(np.bincount(documents, minlength=len(portion.sizes)).astype(np.int32))
+        counted.append(_by_term(documents, found[kept], portion.first))
     # Later portions contain later documents, so the documents of each term are ascending.
     offsets, (documents, counts) = join_groups(counted, len(terms), (np.int32, np.float32))
     return Postings(terms, offsets, documents, counts, np.concatenate(lengths))
@@ -107,32 +108,30 @@ def _by_term(documents: IntArray, terms: IntArray, first: int) -> GroupedMembers
 def _portions(texts: Texts) -> Iterator[Portion]:
     first = 0
     for lists in tokenise_column(texts):
-        count = len(lists.offsets) - 1
         encoded = lists.tokens.dictionary_encode()
-        words = encoded.indices.to_numpy().astype(np.int32, copy=False)
-        documents = np.repeat(np.arange(count, dtype=np.int32), np.diff(lists.offsets))
-        vocabulary = encoded.dictionary
-        documents, words, vocabulary = _with_pairs(lists, documents, words, vocabulary)
-        yield Portion(first, count, documents, words, vocabulary)
-        first += count
+        words, sizes = encoded.indices.to_numpy().astype(np.int32, copy=False), np.diff(lists.offsets).astype(np.int32)
+        portion = _with_pairs(lists, Portion(first, sizes, words, encoded.dictionary))
+        yield portion
+        first += len(portion.sizes)
 
 
-def _with_pairs(
-    lists: TokenLists, documents: IntArray, words: IntArray, vocabulary: pa.Array
-) -> tuple[IntArray, IntArray, pa.Array]:
+def _with_pairs(lists: TokenLists, portion: Portion) -> Portion:
     """Add every two adjacent characters of a script without spaces as a word."""
-    single = are_spaceless(vocabulary)
+    single = are_spaceless(portion.vocabulary)
     if not single.any():
-        return documents, words, vocabulary
-    here = single[words]
+        return portion
+    documents = np.repeat(np.arange(len(portion.sizes), dtype=np.int32), portion.sizes)
+    here = single[portion.words]
     left = np.flatnonzero(here[:-1] & here[1:] & (documents[:-1] == documents[1:]))
-    nothing = pa.scalar("", STRING)
-    pairs = pc.binary_join_element_wise(lists.tokens.take(left), lists.tokens.take(left + 1), nothing)
+    pairs = pc.binary_join_element_wise(lists.tokens.take(left), lists.tokens.take(left + 1), pa.scalar("", STRING))
     pairs = pairs.dictionary_encode()
-    return (
-        np.concatenate((documents, documents[left])),
-        np.concatenate((words, pairs.indices.to_numpy().astype(np.int32) + len(vocabulary))),
-        pa.concat_arrays([vocabulary, pairs.dictionary]),
+    owners = np.concatenate((documents, documents[left]))
+    words = np.concatenate((portion.words, pairs.indices.to_numpy().astype(np.int32) + len(portion.vocabulary)))
+    return Portion(
+        portion.first,
+        np.bincount(owners, minlength=len(portion.sizes)).astype(np.int32),
+        words[np.argsort(owners, kind="stable")],
+        pa.concat_arrays([portion.vocabulary, pairs.dictionary]),
     )
 
 

@@ -137,7 +137,7 @@ SPACELESS_RANGES = (
     ("\uf900", "\ufaff"),
     ("\U00020000", "\U0003ffff"),
 )
-CHUNK_BYTES = 16_000_000
+CHUNK_BYTES = 4_000_000
 """Approximate size of the portions in which texts are processed, in bytes, to limit temporary arrays."""
 SPACE = ord(" ")
 _SPACELESS = "[" + "".join(f"{first}-{last}" for first, last in SPACELESS_RANGES) + "]"
