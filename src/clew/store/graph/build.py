@@ -200,12 +200,17 @@ class KeyMap:
 
     def __init__(self, sorted_keys: pa.Array) -> None:
         self._keys = sorted_keys
+        self._last, self._last_ids = pa.chunked_array([[]]), np.empty(0, dtype=np.int32)
 
     def ids(self, column: pa.ChunkedArray) -> IntArray:
         """Return the id of each key, or -1 for unknown keys."""
         if pa.types.is_integer(column.type) and (dense := self._dense) is not None:
             return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
-        return _places(column, self._keys)
+        if pa.types.is_dictionary(column.type):
+            return _places(column, self._keys)
+        if not column.equals(self._last):  # edges from several columns of a table have the same heads
+            self._last, self._last_ids = column, _places(column, self._keys)
+        return self._last_ids
 
     @cached_property
     def _dense(self) -> IntArray | None:

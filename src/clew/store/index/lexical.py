@@ -17,7 +17,7 @@ from clew.core.scores import SIGNIFICANT_DIGITS
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.store.graph.adjacency import map_array
 from clew.store.index.fusion import GroupedMembers, join_groups
-from clew.store.index.strings import SortedStrings
+from clew.store.index.strings import SortedStrings, sorted_codes
 from clew.store.index.tokens import (
     ENGLISH,
     LONGEST,
@@ -142,12 +142,9 @@ def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntAr
         return pa.array([], STRING), []
     together = pa.concat_arrays(vocabularies).dictionary_encode()
     words = together.dictionary
-    dropped = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING)).to_numpy(zero_copy_only=False)
+    is_stop_word = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING))
     stems = stem_all(pc.utf8_slice_codeunits(words, 0, LONGEST), language)
-    terms = pc.unique(stems.filter(pa.array(~dropped)))
-    terms = terms.take(pc.sort_indices(terms))
-    term_of_word = pc.fill_null(pc.index_in(stems, value_set=terms), -1).to_numpy().astype(np.int32)
-    term_of_word[dropped] = -1
+    terms, term_of_word = sorted_codes(pc.if_else(is_stop_word, pa.scalar(None, STRING), stems))
     everywhere = term_of_word[together.indices.to_numpy()]
     return terms, np.split(everywhere, np.cumsum([len(vocabulary) for vocabulary in vocabularies])[:-1])
 

@@ -109,6 +109,21 @@ def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
     return heads
 
 
+def sorted_codes(strings: pa.Array) -> tuple[pa.Array, IntArray]:
+    """Return the distinct strings sorted by their bytes, and the index of each string among them, -1 for null."""
+    encoded = strings.dictionary_encode()
+    distinct = encoded.dictionary
+    heads = _heads(*byte_arrays(distinct))
+    order = np.argsort(heads, kind="stable")
+    same = np.diff(heads[order]) == 0
+    # The first bytes sort most strings, which is faster.
+    tied = (np.append(same, False) | np.append(False, same))[: len(order)]
+    order[tied] = order[tied][pc.sort_indices(distinct.take(order[tied])).to_numpy()]
+    codes = np.full(len(order) + 1, -1, dtype=np.int32)
+    codes[order] = np.arange(len(order), dtype=np.int32)
+    return distinct.take(order), codes[pc.fill_null(encoded.indices, -1).to_numpy()]
+
+
 BUCKETS = 1 << 16
 """Number of hashes of a trigram, which have 16 bits."""
 LONGEST = 1000

@@ -213,7 +213,7 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
         column = pa.chunked_array([pa.nulls(len(column), _TEXT)])
     kind = kind_of(column.type)
     items = pc.list_flatten(column) if kind == "list" else column
-    is_flat = is_text(items.type) or pa.types.is_integer(items.type) or pa.types.is_floating(items.type)
+    is_flat = is_text(items.type) or pa.types.is_primitive(items.type)
     counts = pc.value_counts(items if is_flat else _texts(items))  # converting distinct values is faster
     texts = pc.utf8_trim_whitespace(_texts(counts.field("values")).combine_chunks())
     is_there = pc.fill_null(pc.not_equal(texts, ""), False)
