@@ -191,7 +191,7 @@ def _write_words(folder: Path, forms: pa.Array) -> None:
     distinct, codes = sorted_codes(pc.list_flatten(lists))
     SortedStrings.write(folder, "words", distinct)
     owners = np.repeat(np.arange(len(forms)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
-    pairs = codes * np.int64(max(len(forms), 1)) + owners
+    pairs = codes.astype(np.int64) * max(len(forms), 1) + owners
     pairs.sort()
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # a word may occur twice in a name, and this is faster than np.unique
     words, having = np.divmod(pairs, max(len(forms), 1))
