@@ -219,7 +219,8 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     is_there = pc.fill_null(pc.not_equal(texts, ""), False)
     count = pc.sum(counts.field("counts").filter(is_there)).as_py() or 0
     filled = len(column) - column.null_count if kind == "list" else count
-    values = pc.unique(texts.filter(is_there))
+    values = texts.filter(is_there)
+    values = values if pa.types.is_primitive(items.type) else pc.unique(values)
     found = ColumnProfile(name, kind if filled else "empty", len(column), filled, values, count)
     return replace(found, separator=_separator(found, _texts(column))) if kind == "text" else found
 

@@ -227,8 +227,10 @@ def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
     texts = [pc.utf8_trim_whitespace(as_text(column).cast(_TEXT)).combine_chunks() for column in columns]
     if len(texts) == 1:
         return texts[0]
-    quoted = [[None if text is None else quote(text, safe="") for text in part.to_pylist()] for part in texts]
-    return pc.binary_join_element_wise(*(pa.array(part, _TEXT) for part in quoted), pa.scalar("/", _TEXT))
+    encoded = [part.dictionary_encode() for part in texts]
+    quoted = [pa.array([quote(text, safe="") for text in part.dictionary.to_pylist()], _TEXT) for part in encoded]
+    parts = (entries.take(part.indices) for entries, part in zip(quoted, encoded, strict=True))
+    return pc.binary_join_element_wise(*parts, pa.scalar("/", _TEXT))
 
 
 def _joined_names(
