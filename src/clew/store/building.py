@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from clew.core.errors import CorruptError, InputError, LockedError, ModelError, StorageError, UntrustedEmbedder
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
@@ -261,6 +263,7 @@ def write_base(
             facts |= {"groups": groups, "restrictions": fingerprint(staged.to_tables())}
         if not widen and is_base(folder):
             _refuse_widening(folder, staged, groups)
+        pa.default_memory_pool().release_unused()  # indexes take as much memory again
         say("indexes")
         facts |= {"language": build_indexes(staged, stage / "index")}
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from clew.core.errors import SchemaError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import NodeSet, Ranking
+from clew.store.index.fusion import GroupedMembers, join_groups
 from clew.store.index.mentions import common_words
 from clew.store.index.name_table import NameTable, form_of
 from clew.store.index.names import NameIndex
-from clew.store.index.strings import SortedStrings, TrigramIndex
+from clew.store.index.strings import SortedStrings, TrigramIndex, sorted_codes
 from clew.store.index.tokens import normalise
 
 SCHEMA = Schema(
@@ -284,6 +285,23 @@ def test_punctuation_and_numbers_tell_names_apart(tmp_path: Path, text: str, exp
     ]
     found = opened(tmp_path, nodes).mentions(text)
     assert expected in [nodes[mention.links[0].node][0] for mention in found]
+
+
+@given(st.lists(st.none() | st.text("ab\0é", max_size=12)))
+def test_distinct_strings_are_sorted_by_their_bytes(strings):
+    distinct, codes = sorted_codes(pa.array(strings, pa.large_string()))
+    assert distinct.to_pylist() == sorted({text for text in strings if text is not None}, key=str.encode)
+    assert [None if code < 0 else distinct[code].as_py() for code in codes.tolist()] == strings
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)))))
+def test_members_of_a_group_are_joined_in_the_order_of_the_portions(portions):
+    portions = [sorted(rows, key=lambda row: row[0]) for rows in portions]
+    grouped = [GroupedMembers.of(*np.array(rows, np.int32).reshape(-1, 2).T) for rows in portions]
+    offsets, (members,) = join_groups(grouped, 6, (np.int32,))
+    every = sorted((row for rows in portions for row in rows), key=lambda row: row[0])
+    assert members.tolist() == [member for _, member in every]
+    assert np.diff(offsets).tolist() == [sum(group == row[0] for row in every) for group in range(6)]
 
 
 @given(

@@ -200,13 +200,17 @@ class KeyMap:
 
     def __init__(self, sorted_keys: pa.Array) -> None:
         self._keys = sorted_keys
+        self._last, self._last_ids = pa.chunked_array([[]]), np.empty(0, dtype=np.int32)
 
     def ids(self, column: pa.ChunkedArray) -> IntArray:
         """Return the id of each key, or -1 for unknown keys."""
         if pa.types.is_integer(column.type) and (dense := self._dense) is not None:
             return _joined([_looked_up(chunk.to_numpy(zero_copy_only=False), dense) for chunk in column.chunks])
-        found = pc.index_in(column.cast(STRING), value_set=self._keys)
-        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
+        if pa.types.is_dictionary(column.type):
+            return _places(column, self._keys)
+        if not column.equals(self._last):  # edges from several columns of a table have the same heads
+            self._last, self._last_ids = column, _places(column, self._keys)
+        return self._last_ids
 
     @cached_property
     def _dense(self) -> IntArray | None:
@@ -265,7 +269,7 @@ def relation_names(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
 def _one_piece(piece: Piece, key_map: KeyMap, names: tuple[str, ...], problems: Problems) -> EdgeColumns:
     table = piece.table
     heads, tails = key_map.ids(table["head"]), key_map.ids(table["tail"])
-    relations = _relation_codes(table["relation"], pa.array(names, STRING))
+    relations = _places(table["relation"], pa.array(names, STRING))
     attributes = attribute_table(table, [name for name in table.column_names if name not in EDGE_COLUMNS])
     good: NDArray[np.bool_] = (heads >= 0) & (tails >= 0)
     if not good.all():
@@ -278,15 +282,13 @@ def _one_piece(piece: Piece, key_map: KeyMap, names: tuple[str, ...], problems: 
     return EdgeColumns(heads, relations, tails, names, attributes)
 
 
-def _relation_codes(column: pa.ChunkedArray, names: pa.Array) -> IntArray:
-    """Return the index of each relation in `names`. Dictionaries are looked up once per chunk."""
+def _places(column: pa.ChunkedArray, values: pa.Array) -> IntArray:
+    """Return the index of each text in `values`, or -1. Dictionaries are looked up once per chunk."""
     if not pa.types.is_dictionary(column.type):
-        return np.asarray(pc.index_in(column.cast(STRING), value_set=names).to_numpy(), dtype=np.int32)
-    parts = []
-    for chunk in column.chunks:
-        places = pc.index_in(chunk.dictionary.cast(STRING), value_set=names).to_numpy(zero_copy_only=False)
-        parts.append(places.astype(np.int32)[chunk.indices.to_numpy()])
-    return _joined(parts)
+        found = pc.index_in(column.cast(STRING), value_set=values)
+        return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int32)
+    entries = (_places(pa.chunked_array([chunk.dictionary]), values) for chunk in column.chunks)
+    return _joined([of[chunk.indices.to_numpy()] for of, chunk in zip(entries, column.chunks, strict=True)])
 
 
 def _blank(like: pa.Table, rows: int) -> pa.Table:

@@ -23,11 +23,15 @@ def node_table(tables: Tables, problems: Problems) -> pa.Table:
     parts = [_normal(piece, tables.implicit_type) for piece in pieces]
     if tables.implicit or not tables.nodes:
         parts.append(with_edge_groups(_implicit_nodes(tables, parts), tables.edges))
-    table = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
-    table = table.take(pc.sort_indices(table["key"]))
-    table = _unique(table, pieces, problems)
+    table = pa.concat_tables(parts, promote_options="permissive")
+    del parts
+    order = _unique(table["key"].combine_chunks(), pieces, problems)
     attributes = sorted(set(table.column_names) - set(NODE_COLUMNS))
-    return pa.table({name: _empty_is_absent(name, table[name]) for name in (*NODE_COLUMNS, *attributes)})
+    found = {}
+    for name in (*NODE_COLUMNS, *attributes):  # one at a time, so that few columns are in memory twice
+        found[name] = _empty_is_absent(name, table[name].combine_chunks().take(order))
+        table = table.drop_columns([name])
+    return pa.table(found)
 
 
 def require(piece: Piece, columns: Sequence[str]) -> None:
@@ -60,7 +64,7 @@ def _normal(piece: Piece, default_type: str) -> pa.Table:
 
 def _named(names: pa.ChunkedArray, keys: pa.ChunkedArray) -> pa.ChunkedArray:
     blank = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(names), ""), True)
-    return pc.if_else(blank, keys, names)
+    return pc.if_else(blank, keys, names) if pc.any(blank).as_py() else names
 
 
 def _filled(column: pa.ChunkedArray, default: str) -> pa.ChunkedArray:
@@ -153,19 +157,18 @@ def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
     return nodes.append_column(GROUPS, pa.array(visible, STRINGS))
 
 
-def _unique(table: pa.Table, pieces: Sequence[Piece], problems: Problems) -> pa.Table:
-    keys = table["key"].combine_chunks()
-    if len(keys) < 2:
-        return table
+def _unique(keys: pa.Array, pieces: Sequence[Piece], problems: Problems) -> pa.Array:
+    """Return the rows in the order of their keys. Report repeated keys as problems."""
+    order = pc.sort_indices(keys)
+    keys = keys.take(order)
     repeated = pc.equal(keys[1:], keys[:-1]).to_numpy(zero_copy_only=False)
     if not repeated.any():
-        return table
+        return order
     for number, row in enumerate(np.flatnonzero(repeated).tolist()):
         key = keys[row + 1].as_py()
         file, line = _second(key, pieces) if number < problems.most_listed else ("", 0)  # later ones are counted
         problems.add(f"the key {key!r} is already used by another node", file, line)
-    keep = np.append(True, ~repeated)
-    return table.filter(pa.array(keep))
+    return order.filter(pa.array(np.append(True, ~repeated)))
 
 
 def _second(key: str, pieces: Sequence[Piece]) -> tuple[str, int]:

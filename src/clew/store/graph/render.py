@@ -54,7 +54,7 @@ def value(content: Any) -> str:
     return listed([str(part) for part in content]) if isinstance(content, list) else str(content)
 
 
-def searchable(nodes: pa.RecordBatch, shown: Collection[str]) -> pa.ChunkedArray:
+def searchable(nodes: pa.RecordBatch, shown: Collection[str]) -> pa.Array:
     """Return the words of all documents for the lexical index: name, aliases, text, shown attributes."""
     string = pa.large_string()
     line = pa.scalar(SEPARATOR, string)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from clew.store.graph.manifest import read_manifest
 from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.store.graph.render import SEPARATOR, searchable
 from clew.store.index.disk_vectors import DiskVectors, drop_rows, rows_files
-from clew.store.index.lexical import LexicalIndex, written_in
+from clew.store.index.lexical import LexicalIndex, sampled, written_in
 from clew.store.index.name_table import NameTable
 from clew.store.index.names import NameIndex
 from clew.store.index.protocol import Index
@@ -38,31 +38,29 @@ WITH_RELATIONS = "lexical_relations"
 MOST_INDEXED = 200
 """Maximum number of neighbours by one relation to index. The neighbours of a hub say little about it."""
 BLOCK = 100_000
-"""Number of nodes whose neighbours are rendered at once."""
+"""Number of nodes whose documents are rendered at once."""
 
 
 def build_indexes(kb: ArrayKnowledgeBase, folder: Path) -> str:
     """Write all indexes of a base. Return the language of most of its texts."""
     columns = kb.columns()
     shown = {attribute for node_type in kb.schema.node_types for attribute in node_type.attributes}
-    words = searchable(columns, shown)
-    language = written_in(words)
-    LexicalIndex.write(folder / LEXICAL, words, language)
+    language = written_in(searchable(columns.take(sampled(len(kb))), shown))
+    LexicalIndex.write(folder / LEXICAL, _documents(kb, shown), language)
     if kb.edge_count:
-        LexicalIndex.write(folder / WITH_RELATIONS, _with_neighbours(kb, words), language)
+        LexicalIndex.write(folder / WITH_RELATIONS, _documents(kb, shown, relations=True), language)
     NameIndex.write(folder / NAMES, *_aliases(columns))
     return language
 
 
-def _with_neighbours(kb: ArrayKnowledgeBase, words: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
-    line = pa.scalar(SEPARATOR, pa.large_string())
-    blocks = []
+def _documents(kb: ArrayKnowledgeBase, shown: Collection[str], *, relations: bool = False) -> Iterator[pa.Array]:
+    """Yield the words of all documents block by block, with `relations` also the names of neighbours."""
     for first in range(0, len(kb), BLOCK):
-        block = words.slice(first, BLOCK)
-        block = block.combine_chunks() if isinstance(block, pa.ChunkedArray) else block
-        names = kb.neighbour_names(first, first + len(block), MOST_INDEXED)
-        blocks.append(pc.binary_join_element_wise(block, names, line))
-    return pa.chunked_array(blocks, pa.large_string())
+        block = searchable(kb.columns().slice(first, BLOCK), shown)
+        if relations:
+            names = kb.neighbour_names(first, first + len(block), MOST_INDEXED)
+            block = pc.binary_join_element_wise(block, names, pa.scalar(SEPARATOR, pa.large_string()))
+        yield block
 
 
 def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalIndex:

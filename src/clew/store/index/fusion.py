@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,21 +60,42 @@ def _summed(
 LongArray = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedMembers:
+    """Members of the groups of one portion, in the order of the groups. Groups without members are left out."""
+
+    groups: NDArray[Any]
+    amounts: NDArray[np.int32]
+    """Number of members of each group."""
+    members: Sequence[NDArray[Any]]
+    """Parallel arrays."""
+
+    @classmethod
+    def of(cls, sorted_groups: NDArray[Any], *members: NDArray[Any]) -> GroupedMembers:
+        """Create from the group of each member."""
+        begins = np.flatnonzero(np.append(len(sorted_groups) > 0, sorted_groups[1:] != sorted_groups[:-1]))
+        return cls(sorted_groups[begins], np.diff(begins, append=len(sorted_groups)).astype(np.int32), members)
+
+
 def join_groups(
-    offsets: Sequence[LongArray], members: Sequence[Sequence[NDArray[Any]]]
+    portions: list[GroupedMembers], count: int, kinds: Sequence[type]
 ) -> tuple[LongArray, list[NDArray[Any]]]:
     """Concatenate the members of each group over all portions. Return the group offsets and the members.
 
-    Portion p lists the members of group g at offsets[p][g] .. offsets[p][g + 1] in each of its parallel arrays
-    members[p].
+    The list is emptied meanwhile, so that most members are in memory once.
     """
-    total: LongArray = np.sum(offsets, axis=0, dtype=np.int64)
-    joined = [np.empty(total[-1], dtype=array.dtype) for array in members[0]]
-    free = total[:-1].copy()
-    for borders, arrays in zip(offsets, members, strict=True):
-        amounts = np.diff(borders)
-        places = np.repeat(free - borders[:-1], amounts) + np.arange(borders[-1])
-        for target, array in zip(joined, arrays, strict=True):
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    for portion in portions:
+        offsets[1:][portion.groups] += portion.amounts
+    np.cumsum(offsets, out=offsets)
+    joined = [np.empty(offsets[-1], dtype=kind) for kind in kinds]
+    free = offsets[:-1].copy()
+    portions.reverse()
+    while portions:
+        portion = portions.pop()
+        groups, amounts = portion.groups, portion.amounts
+        places = np.repeat(free[groups] - np.cumsum(amounts) + amounts, amounts) + np.arange(amounts.sum())
+        for target, array in zip(joined, portion.members, strict=True):
             target[places] = array
-        free += amounts
-    return total, joined
+        free[groups] += amounts
+    return offsets, joined

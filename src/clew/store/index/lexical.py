@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from clew.core.scores import SIGNIFICANT_DIGITS
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.store.graph.adjacency import map_array
-from clew.store.index.fusion import join_groups
-from clew.store.index.strings import SortedStrings
+from clew.store.index.fusion import GroupedMembers, join_groups
+from clew.store.index.strings import SortedStrings, sorted_codes
 from clew.store.index.tokens import (
     ENGLISH,
     LONGEST,
+    Texts,
     TokenLists,
     are_spaceless,
     language_of,
@@ -38,8 +39,8 @@ class Portion:
     """Some documents: the words of each document, one entry per occurrence."""
 
     first: int
-    count: int
-    documents: IntArray
+    sizes: IntArray
+    """Number of words of each document."""
     words: IntArray
     vocabulary: pa.Array
 
@@ -62,78 +63,75 @@ RUNNING = 0.1
 """Minimum share of stop words to detect a language. Running text has a fifth or more, lists of names fewer."""
 
 
+def sampled(count: int) -> pa.Array:
+    """Return the indexes of the documents from which the language is detected."""
+    return pa.array(np.unique(np.linspace(0, count - 1, min(SAMPLED, count)).astype(np.int64)))
+
+
 def written_in(documents: pa.Array | pa.ChunkedArray) -> str:
     """Detect the language of documents from a sample."""
-    places = np.unique(np.linspace(0, len(documents) - 1, min(SAMPLED, len(documents))).astype(np.int64))
-    texts = documents.take(pa.array(places)).to_pylist() if len(documents) else []
+    texts = documents.take(sampled(len(documents))).to_pylist()
     return language_of(" ".join((text or "")[:SAMPLE] for text in texts), least=RUNNING)
 
 
-def count_terms(texts: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> Postings:
+def count_terms(texts: Texts, language: str = ENGLISH) -> Postings:
     """Tokenise, stem and count terms. Only distinct words are processed as strings."""
     portions = list(_portions(texts))
-    size = sum(portion.count for portion in portions)
     terms, term_of_word = _terms(portions, language)
-    lengths = np.zeros(size, dtype=np.int32)
-    borders, counted = [np.zeros(len(terms) + 1, dtype=np.int64)], [(np.empty(0, np.int32), np.empty(0, np.float32))]
-    for portion, table in zip(portions, term_of_word, strict=True):
+    pa.default_memory_pool().release_unused()  # the texts are not needed for the counts
+    lengths: list[IntArray] = [np.empty(0, dtype=np.int32)]
+    counted = []
+    portions.reverse()
+    for table in term_of_word:
+        portion = portions.pop()  # its memory is free for the next counts
         found = table[portion.words]
         kept = found >= 0
-        documents, found = portion.documents[kept], found[kept]
-        lengths[portion.first : portion.first + portion.count] = np.bincount(documents, minlength=portion.count)
-        offsets, documents, counts = _by_term(documents, found, portion.count, len(terms))
-        borders.append(offsets)
-        counted.append((documents + np.int32(portion.first), counts))
-    portions.clear()
+        documents = np.repeat(np.arange(len(portion.sizes), dtype=np.int32), portion.sizes)[kept]
+        lengths.append(np.bincount(documents, minlength=len(portion.sizes)).astype(np.int32))
+        counted.append(_by_term(documents, found[kept], portion.first))
     # Later portions contain later documents, so the documents of each term are ascending.
-    offsets, (documents, counts) = join_groups(borders, counted)
-    return Postings(terms, offsets, documents, counts, lengths)
+    offsets, (documents, counts) = join_groups(counted, len(terms), (np.int32, np.float32))
+    return Postings(terms, offsets, documents, counts, np.concatenate(lengths))
 
 
-def _by_term(
-    documents: IntArray, terms: IntArray, size: int, count: int
-) -> tuple[NDArray[np.int64], IntArray, NDArray[np.float32]]:
-    """Sort occurrences by term and document. Return the offset of each term, the documents, and the counts."""
+def _by_term(documents: IntArray, terms: IntArray, first: int) -> GroupedMembers:
+    """Sort occurrences by term and document. Return the documents of each term, with their counts."""
     codes = terms.astype(np.int64)
-    codes *= size
-    codes += documents
+    codes <<= 32
+    codes |= documents
     codes.sort()
-    first = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])) if len(codes) else np.empty(0, dtype=np.int64)
-    counts = np.diff(first, append=len(codes)).astype(np.float32)
-    distinct = codes[first]
-    offsets = distinct.searchsorted(np.arange(count + 1, dtype=np.int64) * size)
-    return offsets.astype(np.int64, copy=False), (distinct % max(size, 1)).astype(np.int32), counts
+    pairs = GroupedMembers.of(codes)
+    numbers = (pairs.groups & 0xFFFFFFFF).astype(np.int32) + np.int32(first)
+    return GroupedMembers.of((pairs.groups >> 32).astype(np.int32), numbers, pairs.amounts.astype(np.float32))
 
 
-def _portions(texts: pa.Array | pa.ChunkedArray) -> Iterator[Portion]:
+def _portions(texts: Texts) -> Iterator[Portion]:
     first = 0
     for lists in tokenise_column(texts):
-        count = len(lists.offsets) - 1
         encoded = lists.tokens.dictionary_encode()
-        words = encoded.indices.to_numpy().astype(np.int32, copy=False)
-        documents = np.repeat(np.arange(count, dtype=np.int32), np.diff(lists.offsets))
-        vocabulary = encoded.dictionary
-        documents, words, vocabulary = _with_pairs(lists, documents, words, vocabulary)
-        yield Portion(first, count, documents, words, vocabulary)
-        first += count
+        words, sizes = encoded.indices.to_numpy().astype(np.int32, copy=False), np.diff(lists.offsets).astype(np.int32)
+        portion = _with_pairs(lists, Portion(first, sizes, words, encoded.dictionary))
+        yield portion
+        first += len(portion.sizes)
 
 
-def _with_pairs(
-    lists: TokenLists, documents: IntArray, words: IntArray, vocabulary: pa.Array
-) -> tuple[IntArray, IntArray, pa.Array]:
+def _with_pairs(lists: TokenLists, portion: Portion) -> Portion:
     """Add every two adjacent characters of a script without spaces as a word."""
-    single = are_spaceless(vocabulary)
+    single = are_spaceless(portion.vocabulary)
     if not single.any():
-        return documents, words, vocabulary
-    here = single[words]
+        return portion
+    documents = np.repeat(np.arange(len(portion.sizes), dtype=np.int32), portion.sizes)
+    here = single[portion.words]
     left = np.flatnonzero(here[:-1] & here[1:] & (documents[:-1] == documents[1:]))
-    nothing = pa.scalar("", STRING)
-    pairs = pc.binary_join_element_wise(lists.tokens.take(left), lists.tokens.take(left + 1), nothing)
+    pairs = pc.binary_join_element_wise(lists.tokens.take(left), lists.tokens.take(left + 1), pa.scalar("", STRING))
     pairs = pairs.dictionary_encode()
-    return (
-        np.concatenate((documents, documents[left])),
-        np.concatenate((words, pairs.indices.to_numpy().astype(np.int32) + len(vocabulary))),
-        pa.concat_arrays([vocabulary, pairs.dictionary]),
+    owners = np.concatenate((documents, documents[left]))
+    words = np.concatenate((portion.words, pairs.indices.to_numpy().astype(np.int32) + len(portion.vocabulary)))
+    return Portion(
+        portion.first,
+        np.bincount(owners, minlength=len(portion.sizes)).astype(np.int32),
+        words[np.argsort(owners, kind="stable")],
+        pa.concat_arrays([portion.vocabulary, pairs.dictionary]),
     )
 
 
@@ -144,12 +142,9 @@ def _terms(portions: list[Portion], language: str) -> tuple[pa.Array, list[IntAr
         return pa.array([], STRING), []
     together = pa.concat_arrays(vocabularies).dictionary_encode()
     words = together.dictionary
-    dropped = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING)).to_numpy(zero_copy_only=False)
+    is_stop_word = pc.is_in(words, value_set=pa.array(sorted(stop_words(language)), STRING))
     stems = stem_all(pc.utf8_slice_codeunits(words, 0, LONGEST), language)
-    terms = pc.unique(stems.filter(pa.array(~dropped)))
-    terms = terms.take(pc.sort_indices(terms))
-    term_of_word = pc.fill_null(pc.index_in(stems, value_set=terms), -1).to_numpy().astype(np.int32)
-    term_of_word[dropped] = -1
+    terms, term_of_word = sorted_codes(pc.if_else(is_stop_word, pa.scalar(None, STRING), stems))
     everywhere = term_of_word[together.indices.to_numpy()]
     return terms, np.split(everywhere, np.cumsum([len(vocabulary) for vocabulary in vocabularies])[:-1])
 
@@ -160,6 +155,8 @@ SPARSE = 4
 """Below one posting per this many documents, merging is faster than a dense accumulator."""
 ROUNDING = 1 - 10.0 ** (1 - SIGNIFICANT_DIGITS)
 """Scores above this share of another score may tie with it after rounding."""
+BLOCK = 1_000_000
+"""Number of postings to weight at once."""
 FEW = 16
 """Number of nodes to look up in the time of reading one posting."""
 
@@ -197,7 +194,7 @@ class LexicalIndex:
         self.documents, self.weights, self.lengths = documents, weights, lengths
 
     @staticmethod
-    def write(folder: Path, documents: pa.Array | pa.ChunkedArray, language: str = ENGLISH) -> None:
+    def write(folder: Path, documents: Texts, language: str = ENGLISH) -> None:
         """Index the documents. Document `i` belongs to node `i`."""
         postings = count_terms(documents, language)
         size, having = len(postings.lengths), np.diff(postings.offsets)
@@ -205,10 +202,12 @@ class LexicalIndex:
         mean = float(postings.lengths.mean()) if postings.lengths.any() else 1.0
         saturation = (K1 * (1 - B + B * (postings.lengths / mean))).astype(np.float32)
         weights = postings.counts  # in place, since these are the largest arrays of a build
-        divisor = saturation[postings.documents]
-        divisor += weights
-        weights *= K1 + 1
-        weights /= divisor
+        for start in range(0, len(weights), BLOCK):
+            block = slice(start, start + BLOCK)
+            divisor = saturation[postings.documents[block]]
+            divisor += weights[block]
+            weights[block] *= K1 + 1
+            weights[block] /= divisor
         weights *= np.repeat(idfs, having)
         folder.mkdir(parents=True, exist_ok=True)
         SortedStrings.write(folder, "terms", postings.terms)

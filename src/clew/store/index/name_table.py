@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 from clew.core.types import IntArray
 from clew.store.graph.adjacency import map_array, positions
 from clew.store.index.mentions import NameMatch, find_matches
-from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex
+from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex, sorted_codes
 from clew.store.index.tokens import Token, normalise, normalise_column
 
 POOL = 50
@@ -101,9 +101,7 @@ class NameTable:
         """Index aliases with their parallel nodes and kinds."""
         folder.mkdir(parents=True, exist_ok=True)
         aliases, forms, nodes, kinds = _with_forms(aliases.cast(STRING), nodes, kinds)
-        distinct = pc.unique(forms)
-        distinct = distinct.take(pc.sort_indices(distinct))
-        codes = pc.index_in(forms, value_set=distinct).to_numpy(zero_copy_only=False).astype(np.int64)
+        distinct, codes = sorted_codes(forms)
         order = np.lexsort((nodes, kinds, codes))
         # Each form of a node occurs once, preferably as its name.
         by_node = np.lexsort((kinds, nodes, codes))
@@ -190,17 +188,14 @@ class NameTable:
 
 def _write_words(folder: Path, forms: pa.Array) -> None:
     lists = pc.split_pattern(forms, " ")
-    encoded = pc.list_flatten(lists).dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    SortedStrings.write(folder, "words", encoded.dictionary.take(order))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
+    distinct, codes = sorted_codes(pc.list_flatten(lists))
+    SortedStrings.write(folder, "words", distinct)
     owners = np.repeat(np.arange(len(forms)), pc.list_value_length(lists).to_numpy(zero_copy_only=False))
-    pairs = rank[encoded.indices.to_numpy()] * max(len(forms), 1) + owners
+    pairs = codes.astype(np.int64) * max(len(forms), 1) + owners
     pairs.sort()
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]  # a word may occur twice in a name, and this is faster than np.unique
     words, having = np.divmod(pairs, max(len(forms), 1))
-    np.save(folder / "word_offsets.npy", words.searchsorted(np.arange(len(order) + 1)).astype(np.int64))
+    np.save(folder / "word_offsets.npy", words.searchsorted(np.arange(len(distinct) + 1)).astype(np.int64))
     np.save(folder / "word_forms.npy", having.astype(np.int32))
 
 

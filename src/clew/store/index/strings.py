@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray, distinct
 from clew.store.graph.adjacency import map_array
-from clew.store.index.fusion import join_groups
+from clew.store.index.fusion import GroupedMembers, join_groups
 
 HEAD = 8
 """Number of leading bytes stored as an integer, so that most of a search runs in compiled code."""
@@ -109,6 +109,21 @@ def _heads(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.ui
     return heads
 
 
+def sorted_codes(strings: pa.Array) -> tuple[pa.Array, IntArray]:
+    """Return the distinct strings sorted by their bytes, and the index of each string among them, -1 for null."""
+    encoded = strings.dictionary_encode()
+    distinct = encoded.dictionary
+    heads = _heads(*byte_arrays(distinct))
+    order = np.argsort(heads, kind="stable")
+    same = np.diff(heads[order]) == 0
+    # The first bytes sort most strings, which is faster.
+    tied = (np.append(same, False) | np.append(False, same))[: len(order)]
+    order[tied] = order[tied][pc.sort_indices(distinct.take(order[tied])).to_numpy()]
+    codes = np.full(len(order) + 1, -1, dtype=np.int32)
+    codes[order] = np.arange(len(order), dtype=np.int32)
+    return distinct.take(order), codes[pc.fill_null(encoded.indices, -1).to_numpy()]
+
+
 BUCKETS = 1 << 16
 """Number of hashes of a trigram, which have 16 bits."""
 LONGEST = 1000
@@ -142,7 +157,7 @@ class TrigramIndex:
         """Index strings by their positions."""
         sizes = np.minimum(pc.utf8_length(strings).to_numpy(), LONGEST)
         places = np.argsort(sizes.astype(np.uint16), kind="stable").astype(np.int32)
-        borders, groups = [np.zeros(BUCKETS + 1, dtype=np.int64)], [(np.empty(0, dtype=np.int32),)]
+        portions = []
         for start in range(0, len(strings), PORTION):
             codes, owners = _trigrams(strings.take(places[start : start + PORTION]).to_pylist())
             order = np.argsort(codes, kind="stable")  # a radix sort, since codes have 16 bits
@@ -150,9 +165,8 @@ class TrigramIndex:
             again = np.zeros(len(codes), dtype=np.bool_)
             again[1:] = (codes[1:] == codes[:-1]) & (owners[1:] == owners[:-1])
             codes, owners = codes[~again], owners[~again]
-            borders.append(np.append(0, np.cumsum(np.bincount(codes, minlength=BUCKETS))).astype(np.int64))
-            groups.append((owners,))
-        offsets, (members,) = join_groups(borders, groups)
+            portions.append(GroupedMembers.of(codes, owners))
+        offsets, (members,) = join_groups(portions, BUCKETS, (np.int32,))
         np.save(folder / "trigram_offsets.npy", offsets)
         np.save(folder / "trigram_members.npy", members)
         np.save(folder / "trigram_places.npy", places)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -136,7 +137,7 @@ SPACELESS_RANGES = (
     ("\uf900", "\ufaff"),
     ("\U00020000", "\U0003ffff"),
 )
-CHUNK_BYTES = 16_000_000
+CHUNK_BYTES = 4_000_000
 """Approximate size of the portions in which texts are processed, in bytes, to limit temporary arrays."""
 SPACE = ord(" ")
 _SPACELESS = "[" + "".join(f"{first}-{last}" for first, last in SPACELESS_RANGES) + "]"
@@ -166,10 +167,14 @@ class TokenLists:
         return pc.binary_join(lists, pa.scalar(" ", pa.large_string()))
 
 
-def tokenise_column(texts: pa.Array | pa.ChunkedArray) -> Iterator[TokenLists]:
+Texts: TypeAlias = "pa.Array | pa.ChunkedArray | Iterable[pa.Array]"
+"""A column of texts, whole or in blocks."""
+
+
+def tokenise_column(texts: Texts) -> Iterator[TokenLists]:
     """Yield the tokens of a column of texts in portions. Nulls count as empty texts."""
-    column = texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])
-    for chunk in column.chunks:
+    texts = texts.chunks if isinstance(texts, pa.ChunkedArray) else texts
+    for chunk in [texts] if isinstance(texts, pa.Array) else texts:
         whole = pc.fill_null(chunk.cast(pa.large_string()), "")
         ends = pc.cumulative_sum(pc.binary_length(whole).cast(pa.int64())).to_numpy()
         start = 0
@@ -191,10 +196,10 @@ def _tokenise_portion(texts: pa.Array) -> TokenLists:
         texts = pc.replace_with_mask(texts, foreign, _fold(texts.filter(foreign)))
     _, offset_buffer, data_buffer = texts.buffers()
     borders = np.frombuffer(offset_buffer, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    data = np.frombuffer(data_buffer or b"", dtype=np.uint8)[borders[0] : borders[-1]]
+    data = bytes(memoryview(data_buffer or b"")[borders[0] : borders[-1]])
     borders = borders - borders[0]
-    folded = np.take(_byte_table(), data)
-    inside = folded != SPACE
+    folded, gaps = _byte_table()
+    inside = np.frombuffer(data.translate(folded), dtype=np.uint8) != SPACE
     begins, stops = inside.copy(), inside.copy()
     begins[1:] &= ~inside[:-1]
     stops[:-1] &= ~inside[1:]
@@ -204,8 +209,8 @@ def _tokenise_portion(texts: pa.Array) -> TokenLists:
     starts = np.flatnonzero(begins)
     places = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(np.flatnonzero(stops) + 1 - starts, out=places[1:])
-    kept = np.compress(inside, folded)
-    tokens = pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(places), pa.py_buffer(kept))
+    kept = pa.py_buffer(data.translate(folded, gaps))
+    tokens = pa.LargeStringArray.from_buffers(len(starts), pa.py_buffer(places), kept)
     return TokenLists(tokens, starts.searchsorted(borders).astype(np.int64))
 
 
@@ -221,12 +226,10 @@ def _fold(texts: pa.Array) -> pa.Array:
 
 
 @lru_cache(maxsize=1)
-def _byte_table() -> NDArray[np.uint8]:
-    """Return a table that lower-cases ASCII letters and replaces other ASCII characters by spaces, except digits."""
-    table = np.arange(256, dtype=np.uint8)
-    for code in range(128):
-        table[code] = ord(chr(code).lower()) if chr(code).isalnum() else SPACE
-    return table
+def _byte_table() -> tuple[bytes, bytes]:
+    """Return a table that lower-cases ASCII letters, with spaces for other ASCII characters, and these characters."""
+    gaps = bytes(code for code in range(128) if not chr(code).isalnum())
+    return bytes(SPACE if code in gaps else code for code in range(256)).lower(), gaps
 
 
 def normalise(text: str) -> str:

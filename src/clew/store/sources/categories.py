@@ -16,7 +16,7 @@ from clew.core.nouns import singular
 from clew.store.graph.tables import GROUPS, NODE_COLUMNS, Piece, Tables
 from clew.store.graph.visibility import has_groups
 from clew.store.sources.files import stem_of
-from clew.store.sources.pieces import is_list, is_text
+from clew.store.sources.pieces import constant, is_list, is_text
 from clew.store.sources.profile import profile_column
 
 _TEXT = pa.large_string()
@@ -68,9 +68,8 @@ def _of_table(piece: Piece, types: set[str], old: Sequence[Piece]) -> Piece:
     keys = piece.table["key"].cast(_TEXT)
     if any(pc.any(pc.starts_with(other.table["key"].cast(_TEXT), f"{table}/")).as_py() for other in old):
         keys = value_keys(table, keys)
-    types_of = pa.repeat(pa.scalar(kind, _TEXT), piece.table.num_rows)
     made = piece.table.set_column(piece.table.column_names.index("key"), "key", keys)
-    return replace(piece, table=made.append_column("type", types_of))
+    return replace(piece, table=made.append_column("type", constant(kind, piece.table.num_rows)))
 
 
 def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
@@ -80,15 +79,15 @@ def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
     for index, column in columns:
         piece = nodes[index]
         heads, texts = _pairs(piece, column)
-        values.setdefault(column, []).append(texts)
-        relation = pa.repeat(pa.scalar(column), len(heads))
+        values.setdefault(column, []).append(texts.dictionary)
+        tails = pa.DictionaryArray.from_arrays(texts.indices, value_keys(column, texts.dictionary))
         edges.append(
-            Piece(pa.table({"head": heads, "relation": relation, "tail": value_keys(column, texts)}), piece.file)
+            Piece(pa.table({"head": heads, "relation": constant(column, len(heads)), "tail": tails}), piece.file)
         )
         nodes[index] = replace(piece, table=piece.table.drop_columns([column]))
     for column, parts in values.items():
         texts = pc.unique(pa.chunked_array(parts))
-        made = {"key": value_keys(column, texts), "type": pa.repeat(pa.scalar(column), len(texts)), "name": texts}
+        made = {"key": value_keys(column, texts), "type": constant(column, len(texts)), "name": texts}
         nodes.append(Piece(pa.table(made), f"the column {column}"))
     return replace(tables, nodes=tuple(nodes), edges=(*tables.edges, *edges))
 
@@ -114,11 +113,14 @@ def _text_columns(piece: Piece) -> list[str]:
     return [name for name, kind in kinds.items() if is_text(kind.value_type if is_list(kind) else kind)]
 
 
-def _pairs(piece: Piece, column: str) -> tuple[pa.Array, pa.Array]:
+def _pairs(piece: Piece, column: str) -> tuple[pa.Array, pa.DictionaryArray]:
     """Return the row key and the text for every text in a column."""
     keys, texts = piece.table["key"].combine_chunks(), piece.table[column].combine_chunks()
     if is_list(texts.type):
         keys, texts = keys.take(pc.list_parent_indices(texts)), pc.list_flatten(texts)
     texts = pc.utf8_trim_whitespace(texts.cast(_TEXT))
     is_there = pc.fill_null(pc.not_equal(texts, ""), False)
-    return keys.cast(_TEXT).filter(is_there), texts.filter(is_there)
+    keys = keys.cast(_TEXT)
+    if not pc.all(is_there).as_py():  # otherwise the edges share the keys of the rows
+        keys, texts = keys.filter(is_there), texts.filter(is_there)
+    return keys, texts.dictionary_encode()

@@ -64,7 +64,7 @@ def as_nodes(raw: RawTable, options: SourceOptions, *, partial: bool = False) ->
     if "type" in roles:
         columns["type"] = _words(_first_of_list(raw.table[roles["type"]]))
     elif kind := options.node_type or (not partial and _telling_stem(raw.file, "nodes")):
-        columns["type"] = _constant(kind, raw.table.num_rows)
+        columns["type"] = constant(kind, raw.table.num_rows)
     if "name" in roles:
         columns["name"] = _words(raw.table[roles["name"]])
     if "aliases" in roles:
@@ -90,7 +90,7 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         _check_present(raw, columns["relation"], roles["relation"], "relation")
     else:
         name = _telling_stem(raw.file, "edges") or "related_to"
-        columns["relation"] = _constant(name, raw.table.num_rows)
+        columns["relation"] = constant(name, raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
     return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
 
@@ -253,8 +253,10 @@ def _telling_stem(file: str, kind: Kind) -> str:
     return "" if _bare_stem(Path(file)) in _PLAIN_FILES[kind] | _PLAIN_STEMS else stem_of(Path(file))
 
 
-def _constant(value: str, count: int) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.repeat(pa.scalar(value), count)])
+def constant(value: str, count: int) -> pa.ChunkedArray:
+    """Return a column that contains the text once, as the only entry of a dictionary."""
+    indices = pa.repeat(pa.scalar(0, pa.int8()), count)
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))])
 
 
 def _columns(names: list[str]) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +29,7 @@ from clew.store.sources.pieces import (
     as_edges,
     as_nodes,
     as_text,
+    constant,
     is_list,
     is_text,
     measured,
@@ -161,14 +163,14 @@ def _loaded(
     found: dict[str, _Loaded] = {}
     for name, profile in sorted(profiles.items(), key=lambda item: item[1].is_between or item[1].is_panel):
         content, count = contents[name], profile.rows
-        numbers = pa.array([str(row) for row in range(1, count + 1)], _TEXT)
-        own = _joined([content[column] for column in profile.table.key]) if profile.table.key else None
-        called = _prefixed(f"{profile.type} ", numbers if own is None else own)
+        key = [content[column] for column in profile.table.key]
+        own = _joined(key) if key else pa.array(np.arange(1, count + 1)).cast(_TEXT)
+        called = _prefixed(f"{profile.type} ", own)
         names = (_between if profile.is_between else _joined_names)(profile, content, found)
         names = called if names is None else pc.if_else(pc.fill_null(pc.equal(names, ""), True), called, names)
-        if own is None:
-            is_numbered = declared is not None or profile.is_between
-            own = numbers if is_numbered else pa.array(unique_keys(names.to_pylist()), _TEXT)
+        if not key and declared is None and not profile.is_between:
+            is_told_apart = tell_apart([pa.chunked_array([names])])
+            own = names if is_told_apart else pa.array(unique_keys(names.to_pylist()), _TEXT)
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
         found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
     return {name: found[name] for name in contents}
@@ -225,8 +227,10 @@ def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
     texts = [pc.utf8_trim_whitespace(as_text(column).cast(_TEXT)).combine_chunks() for column in columns]
     if len(texts) == 1:
         return texts[0]
-    quoted = [[None if text is None else quote(text, safe="") for text in part.to_pylist()] for part in texts]
-    return pc.binary_join_element_wise(*(pa.array(part, _TEXT) for part in quoted), pa.scalar("/", _TEXT))
+    encoded = [part.dictionary_encode() for part in texts]
+    quoted = [pa.array([quote(text, safe="") for text in part.dictionary.to_pylist()], _TEXT) for part in encoded]
+    parts = (entries.take(part.indices) for entries, part in zip(quoted, encoded, strict=True))
+    return pc.binary_join_element_wise(*parts, pa.scalar("/", _TEXT))
 
 
 def _joined_names(
@@ -364,10 +368,9 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     columns: dict[str, Any] = {KEY: loaded.keys, _NAME: loaded.names}
     roles = {"key": KEY, "name": _NAME}
     if options.columns.get("type") not in loaded.columns:
-        columns[TYPE], roles["type"] = pa.repeat(pa.scalar(options.node_type or profile.type), count), TYPE
+        columns[TYPE], roles["type"] = constant(options.node_type or profile.type, count), TYPE
     if profile.other_names and "aliases" not in node_roles(list(loaded.columns), options.columns):
-        others = zip(*(_joined([loaded.columns[name]]).to_pylist() for name in profile.other_names), strict=True)
-        columns[_ALIASES] = pa.array([[name for name in row if name] for row in others], pa.list_(_TEXT))
+        columns[_ALIASES] = _lists([_joined([loaded.columns[name]]) for name in profile.other_names])
         roles["aliases"] = _ALIASES
     columns |= {name: cells for name, cells in loaded.columns.items() if name not in dropped - {groups}}
     columns |= lost
@@ -382,12 +385,9 @@ def _references(
     rows, tails, values = _targets(loaded, key, found)
     if not loaded.is_declared and tails.null_count:
         is_lost = pc.is_null(tails)
-        kept = [None] * len(loaded.keys)
-        for row, value in zip(rows.filter(is_lost).to_pylist(), values.filter(is_lost).to_pylist(), strict=True):
-            kept[row] = value
-        lost[key.columns[0]] = pa.array(kept, _TEXT)
-        rows, tails = rows.drop_null().filter(pc.is_valid(tails)), tails.drop_null()
-    relation = pa.repeat(pa.scalar(_relation(loaded.table, key)), len(rows))
+        lost[key.columns[0]] = _by_row(rows.filter(is_lost), values.filter(is_lost), len(loaded.keys))
+        rows, tails = rows.filter(pc.invert(is_lost)), tails.drop_null()
+    relation = constant(_relation(loaded.table, key), len(rows))
     return _edge_piece({HEAD: loaded.keys.take(rows), RELATION: relation, TAIL: tails}, rows, loaded.source, options)
 
 
@@ -400,7 +400,7 @@ def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> 
     if is_list(cells.type):
         rows, values = pc.list_parent_indices(cells).cast(pa.int64()), pc.list_flatten(cells).cast(_TEXT)
     else:
-        rows, values = pa.array(range(len(cells)), pa.int64()), loaded.texts(key.columns)
+        rows, values = pa.array(np.arange(len(cells))), loaded.texts(key.columns)
     is_there = pc.fill_null(pc.not_equal(values, ""), False)
     rows, values = rows.filter(is_there), values.filter(is_there)
     tails = target.keys.take(pc.index_in(values, value_set=target.texts(key.targets)))
@@ -409,18 +409,14 @@ def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> 
 
 def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions, kept: Any) -> Piece:
     """Connect the two rows that each row refers to, with the columns `kept` as attributes."""
-    first, second = (
-        dict(zip(*(part.to_pylist() for part in _targets(loaded, key, found)[:2]), strict=True))
-        for key in loaded.table.foreign
-    )
-    both = [row for row, tail in first.items() if tail is not None and second.get(row) is not None]
-    rows = pa.array(both, pa.int64())
+    first, second = (_by_row(*_targets(loaded, key, found)[:2], len(loaded.keys)) for key in loaded.table.foreign)
+    rows = pc.indices_nonzero(pc.and_(pc.is_valid(first), pc.is_valid(second))).cast(pa.int64())
     groups = options.columns.get("groups")
     hidden = (loaded.profile.references | set(loaded.table.key)) - {groups}
     columns: dict[str, Any] = {
-        HEAD: pa.array([first[row] for row in both], _TEXT),
-        RELATION: pa.repeat(pa.scalar(_link_relation(loaded.table)), len(both)),
-        TAIL: pa.array([second[row] for row in both], _TEXT),
+        HEAD: first.take(rows),
+        RELATION: constant(_link_relation(loaded.table), len(rows)),
+        TAIL: second.take(rows),
     }
     columns |= {
         name: cells.take(rows)
@@ -428,6 +424,22 @@ def _link(loaded: _Loaded, found: Mapping[str, _Loaded], options: SourceOptions,
         if name == groups or (name in kept and name not in hidden)
     }
     return _edge_piece(columns, rows, loaded.source, options)
+
+
+def _by_row(rows: pa.Array, values: pa.Array, count: int) -> pa.Array:
+    """Return a column with the last value of each row, null for other rows."""
+    places = np.full(count, -1)
+    places[rows.to_numpy()] = np.arange(len(rows))
+    return values.take(pa.array(places, mask=places < 0))
+
+
+def _lists(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the texts of each row that are not empty as a list."""
+    order = np.arange(len(columns) * len(columns[0])).reshape(len(columns), -1).T
+    cells = pa.concat_arrays(columns).take(pa.array(order.ravel()))
+    is_there = pc.fill_null(pc.not_equal(cells, ""), False)
+    counts = is_there.to_numpy(zero_copy_only=False).reshape(order.shape).sum(axis=1)
+    return pa.LargeListArray.from_arrays(pa.array(np.append(0, np.cumsum(counts))), cells.filter(is_there))
 
 
 def _link_relation(table: SqlTable) -> str:
