@@ -473,7 +473,8 @@ def _check(
 def _names_others(claim: CitedClaim, sentences: Sequence[Sequence[_Sentence]]) -> bool:
     """Check whether a claim contains a name that only sources have which it does not cite."""
     texts = [" ".join(f"{one.heading} {one.text}" for one in own) for own in sentences]
-    cited = {word.lower() for citation in claim.citations for word in _WORD.findall(texts[citation])}
+    own = " ".join(texts[citation] for citation in claim.citations)
+    cited = {word.lower() for word in (*_WORD.findall(own), *_NAME.findall(own))}
     names = {name for name in _NAME.findall(claim.text) if name.lower() not in cited | stop_words() | OPENERS}
     return any(not names.isdisjoint(_NAME.findall(text)) for text in texts)
 

@@ -118,7 +118,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return list(self._nodes.column(attribute).take(_positions(nodes)).to_pylist())
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """Return an attribute of nodes, or their `name`, `key`, `type` or `text`. Columns are returned as Arrow arrays."""
+        """Return an attribute of nodes, or their name, key, type or text. Columns are returned as Arrow arrays."""
         if attribute == "type" or attribute not in self._nodes.schema.names:
             return super().raw_values(nodes, attribute)
         return self._nodes.column(attribute).take(_positions(nodes))

@@ -114,7 +114,7 @@ class KnowledgeBase(Explorable, Protocol):
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
 
     def raw_values(self, nodes: NodeSet, attribute: str) -> Sequence[Any] | pa.Array:
-        """Return an attribute of nodes, or their `name`, `key`, `type` or `text`, as Arrow arrays if there are columns."""
+        """Return an attribute of nodes, or their name, key, type or text. Bases with columns return an Arrow array."""
         if attribute == "text":
             return [self.node(node).text for node in nodes]
         if attribute in ("name", "key", "type"):
