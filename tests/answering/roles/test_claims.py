@@ -125,6 +125,12 @@ def test_a_claim_that_joins_many_facts_is_supported_and_a_name_of_other_facts_is
     assert support(joined.replace("Low Tide", "Cold Harbour"), 0, 1, 2, 3, sources=won) < 0.5
 
 
+def test_a_sentence_may_begin_with_a_word_that_only_other_sources_write_with_a_capital():
+    sources = [Source("A list of users may be forced to attach read-only."), Source("Since May. The name. For all.")]
+    for opening in ("Since then, users", "For a list, users", "The users of a list"):
+        assert support(f"{opening} may be forced to attach read-only.", 0, sources=sources) >= 0.5
+
+
 def test_numbers_agree_by_value_and_dates_by_year():
     assert compare("It has 1,024 lines and three parts.", ["It has 1024 lines in 3 parts."]).numbers == 0
     assert compare("It appeared in May 2007.", ["It appeared in May 2006."]).numbers == 1
