@@ -143,6 +143,17 @@ def test_what_the_model_says_cannot_be_answered_is_refused_where_the_reader_is_n
     assert not answer.found
 
 
+def test_texts_that_have_to_decide_are_read_and_quoted(folder):
+    query = OVER_THAMES | {"text": "bascule"}
+    says = {"thinking": "", "sentences": [{"text": "Tower Bridge is a bascule bridge.", "passages": [2]}]}
+    answer, model = asked(folder, ODD, query, says | {"found": True, "missing": ""})
+    [prompt] = [request.messages[-1].content for request in model.asked if "[2] " in request.messages[-1].content]
+    assert "A bascule bridge in London." in prompt
+    assert "A plain bridge of concrete." in prompt
+    assert names(answer) == {"Tower Bridge"}
+    assert answer.evidence[0].text == "A bascule bridge in London."
+
+
 def test_what_the_model_does_not_find_in_the_evidence_is_only_near(folder):
     query = OVER_THAMES
     answer, _ = asked(folder, ODD, query, {"thinking": "", "sentences": [], "found": False, "missing": "banks"})

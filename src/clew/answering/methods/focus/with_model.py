@@ -13,11 +13,14 @@ from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.role_choice import description_of, reader_parser
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
+from clew.answering.reading.documents.close_reading import most_telling
 from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulator
 from clew.core import trace
 from clew.core.errors import InputError
 from clew.core.roles import Interpretation, Parse, Reading, Source
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Passage, Path, Value
+from clew.models.tokens import cut_to_question
+from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
 
 Outcome = tuple[object, ...]
@@ -205,6 +208,8 @@ SHOWN = 12
 """Maximum number of matches whose evidence the model reads."""
 LISTED = 40
 """Maximum number of matches named to the model."""
+TEXT_TOKENS = 100
+"""Maximum tokens of a text that has to decide whether a match is an answer."""
 DOUBTED = 0.2
 """Maximum certainty of an answer that the model does not find in its evidence."""
 
@@ -223,7 +228,8 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
     result = f"All results of {told}, {total} in number: {names}{more}."
     if by_text:
         result = f"Found by their texts, not all of them fit: {names}."
-    pieces = [_piece(candidate) for candidate in matches[:SHOWN]]
+    about = " ".join(answer.query.get("unconfirmed", ())) or answer.question if by_text else ""
+    pieces = [_piece(candidate, tools.kb, about) for candidate in matches[:SHOWN]]
     sources = [Source(result), *(Source(text) for text, _ in pieces)]
     reader = ModelReader(model, None, embedder=tools.embedder, fallback=None)
     [read] = reader.read([Reading(answer.question, tuple(sources))])
@@ -243,12 +249,18 @@ def written(answer: Answer, tools: OpenBase) -> Answer:
     return replace(answer, text=cited_text(read), evidence=evidence, notes=(*missing, *answer.notes, *read.notes))
 
 
-def _piece(candidate: Candidate) -> tuple[str, Evidence]:
-    """Return the evidence for a match, as text and as one piece of evidence."""
+def _piece(candidate: Candidate, kb: KnowledgeBase, about: str) -> tuple[str, Evidence]:
+    """Return the evidence for a match, as text and as one piece. With `about`, its text has to decide and is shown."""
+    node = kb.node(candidate.node.id)
     shown = [piece for piece in candidate.evidence if isinstance(piece, Path | Passage) or _is_value(piece)]
-    name = f"{candidate.node.name} ({candidate.node.type})"
-    told = "; ".join(piece.in_words() for piece in shown) or "satisfies the query"
-    return f"{name}: {told}", shown[0] if len(shown) == 1 else Judgement(candidate.node.name, reason=told)
+    told = [piece.in_words() for piece in shown]
+    text = kb.text(node.id).partition("\n")[2] if about else ""  # without the name
+    told += [" ".join(cut_to_question(text, about, TEXT_TOKENS).split())] if text else []
+    reason = "; ".join(told) or "satisfies the query"
+    named = f"{node.name} ({node.type}): {reason}"
+    if about and node.text:
+        return named, most_telling(node, about)
+    return named, shown[0] if len(shown) == 1 else Judgement(node.name, reason=reason)
 
 
 def _is_value(piece: Evidence) -> bool:
