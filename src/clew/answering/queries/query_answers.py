@@ -99,19 +99,23 @@ def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], fr
     return relations, frozenset(part.name for part in parts if isinstance(part, Attribute))
 
 
-def answer_query(kb: KnowledgeBase, question: str, executed: Executed) -> Answer:
-    """Return an answer: rows and columns, the first column's nodes as matches, or the only cell as the value."""
+def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Sequence[int] = ()) -> Answer:
+    """Return an answer: rows and columns, the first column's nodes as matches, or the only cell as the value.
+
+    Matches among the nodes `first` come first, in that order. Only the first matches get evidence.
+    """
     if executed.unknown:
         text = " ".join(one.to_text() for one in executed.unknown)
         return Answer(question, text=text, answer_count=0, unknown=executed.unknown)
     result, refs, value = executed.result, executed.refs, executed.value
+    ranks = {node: rank for rank, node in enumerate(first)}
     places: dict[int, Sequence[Any]] = {}
     for row in result.rows:
         if isinstance(row[0], NodeRef):
             places.setdefault(row[0].id, row)
     candidates = tuple(
         Candidate(ref, 1.0, _evidence(kb, executed, places[ref.id]) if place < SHOWN else ())
-        for place, ref in enumerate(refs)
+        for place, ref in enumerate(sorted(refs, key=lambda ref: ranks.get(ref.id, len(ranks))))
     )
     is_table = bool(result.rows) and value is None and (len(result.names) > 1 or not refs)
     form = "table" if is_table else "list" if refs or not result.rows else "value"

@@ -154,6 +154,21 @@ def test_texts_that_have_to_decide_are_read_and_quoted(folder):
     assert answer.evidence[0].text == "A bascule bridge in London."
 
 
+def test_the_match_whose_text_decides_has_its_evidence_however_many_match(tmp_path):
+    bridges = [{"id": f"b{n}", "name": f"Bridge {n}", "type": "bridge", "text": "A plain bridge."} for n in range(60)]
+    bridges[-1]["text"] = "A bascule bridge."
+    rows = [*bridges, {"id": "r1", "name": "Thames", "type": "river"}]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    edges = [f"b{n}\tcrosses\tr1\n" for n in range(60)]
+    (tmp_path / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join(edges))
+    base = tmp_path / "many.kb"
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.tsv"], base)
+    says = {"thinking": "", "sentences": [{"text": "Bridge 59 is a bascule bridge.", "passages": [2]}]}
+    answer, _ = asked(base, ODD, OVER_THAMES | {"text": "bascule"}, says | {"found": True, "missing": ""})
+    assert names(answer) == {"Bridge 59"}
+    assert answer.matches[0].evidence
+
+
 def test_what_the_model_does_not_find_in_the_evidence_is_only_near(folder):
     query = OVER_THAMES
     answer, _ = asked(folder, ODD, query, {"thinking": "", "sentences": [], "found": False, "missing": "banks"})

@@ -52,15 +52,16 @@ class ByModel:
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """Return the results. If a text must confirm them, rank them by that text without an answer count."""
-        answer = answer_query(tools.kb, question, self.executed)
+        text, first = self.formulated.text, list[int]()
+        if text and self.executed.refs:
+            among = NodeSet.of([ref.id for ref in self.executed.refs])
+            first = tools.lexical.search(text, LISTED, among=among).nodes.tolist()
+        answer = answer_query(tools.kb, question, self.executed, first)
         if self.formulated.is_truth:
             answer = replace(answer, value=self.value, columns=(), rows=(), query={**answer.query, "form": "yes/no"})
-        if self.formulated.text and answer.candidates:
-            among = NodeSet.of([one.node.id for one in answer.candidates])
-            order = tools.lexical.search(self.formulated.text, LISTED, among=among).nodes.tolist()
-            ranked = sorted(answer.candidates, key=lambda one: (*order, one.node.id).index(one.node.id))
-            query = {**answer.query, "form": "text", "unconfirmed": [self.formulated.text]}
-            answer = replace(answer, candidates=tuple(ranked), answer_count=None, query=query)
+        if text and answer.candidates:
+            query = {**answer.query, "form": "text", "unconfirmed": [text]}
+            answer = replace(answer, answer_count=None, query=query)
         return replace(answer, certainty=self.certainty)
 
 
