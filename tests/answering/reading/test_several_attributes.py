@@ -14,3 +14,17 @@ def test_several_attributes_are_columns_of_the_answer(tmp_path):
     [(tower, *values)] = answer.rows
     assert (tower.name, values) == ("Eiffel Tower", [48.86, 2.29])
     assert base.query(answer.query["query"]).rows == answer.rows
+
+
+def test_dates_are_not_added_up(tmp_path):
+    file = tmp_path / "places.csv"
+    rows = [
+        "Bronson Library,Bronson,2000-09-28",
+        "Branch Courthouse,Coldwater,1989-03-16",
+        "Old Mill,Bronson,1990-01-05",
+    ]
+    file.write_text("\n".join(["Name,City,Listing date", *rows]) + "\n", "utf-8")
+    clew.build([file], tmp_path / "places.kb")
+    base = clew.open(tmp_path / "places.kb")
+    for question in ("what is the total listing date of names on this chart?", "What is the sum of the listing dates?"):
+        assert "sum(" not in base.ask(question).query.get("query", "")

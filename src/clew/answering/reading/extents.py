@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.answering.reading.plan import Plan, Requirement
+from clew.answering.reading.plan import NUMBERS, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.store.graph.protocol import Explorable
@@ -20,7 +20,6 @@ NEARLY_ALL, UNTELLING = 0.97, -2.0
 """Share of values, and score of a comparison that at least this share satisfies. Such a comparison is unlikely."""
 UNMET = -1.0
 """Score of a comparison that no value satisfies, except in count and yes/no questions."""
-NUMERIC = frozenset({"number", "integer"})
 Numbers = NDArray[np.float64]
 COMPARED = {
     "<": np.less,
@@ -62,7 +61,7 @@ class Extents:
         compared = [one for one in group if one.quantity is not None]
         units = [in_units_of(numbers[one.quantity], attribute.name) for one in compared if one.quantity is not None]
         options = list(zip(*units, strict=False))
-        if not options or attribute.kind not in NUMERIC:
+        if not options or attribute.kind not in NUMBERS:
             return [(one, one) for one in group], 0.0
         shares = [self._share(place, compared, values) for values in options]
         tells = [0 < share < NEARLY_ALL for share in shares]

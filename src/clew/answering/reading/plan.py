@@ -37,8 +37,11 @@ FORMS: tuple[Form, ...] = get_args(Form)
 """Forms of questions. `none` means that the schema cannot express the question. The trained head uses this order. `max`
 asks for the node with the highest value, `highest` for that value. `each` asks for the number of neighbors of each
 node, `each value` for the number of nodes with each value of an attribute."""
-NUMERIC_FORMS = frozenset({"average", "sum", "highest", "lowest"})
-OF_VALUES = NUMERIC_FORMS | {"value", "different", "common", "each value"}
+NUMBERS = frozenset({"number", "integer"})
+SORTED = NUMBERS | {"date"}
+KINDS = {"average": NUMBERS, "sum": NUMBERS, "highest": SORTED, "lowest": SORTED}
+"""Kinds of attributes for forms that not every attribute allows."""
+OF_VALUES = KINDS.keys() | {"value", "different", "common", "each value"}
 """Forms that ask for values of an attribute of the answer."""
 ORDERED = frozenset({"max", "min", "ascending", "descending"})
 """Forms that sort the answer by an attribute."""

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from clew.answering.reading.plan import (
     COMPARISONS,
     FORMS,
-    NUMERIC_FORMS,
+    KINDS,
     OF_VALUES,
     OPERATORS,
     ORDERED,
+    SORTED,
     Branch,
     Form,
     Plan,
@@ -58,7 +59,6 @@ RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
-NUMERIC = frozenset({"number", "integer", "date"})
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
@@ -107,7 +107,7 @@ class Proposer:
         owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
         object.__setattr__(self, "owners", owners)
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
-        is_ordered = np.array([one.kind in NUMERIC for one in self.vocabulary.attributes], dtype=np.bool_)
+        is_ordered = np.array([one.kind in SORTED for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_ordered", is_ordered)
 
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
@@ -242,7 +242,8 @@ class Proposer:
                 for plan, more in self._required(replace(own, attribute=attribute), scores):
                     target = plan.target if plan.requirements else None
                     yield replace(plan, target=target), left + likely + more
-        is_fitting = self.is_ordered | (form not in NUMERIC_FORMS)
+        attributes = self.vocabulary.attributes
+        is_fitting = np.array([one.kind in KINDS.get(form, (one.kind,)) for one in attributes], dtype=np.bool_)
         for plan, score in self._bodies(form, scores, paths, few=4):
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
             for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):

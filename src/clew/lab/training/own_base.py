@@ -22,7 +22,7 @@ from clew.answering.reading.encoders import unit
 from clew.answering.reading.feedback import read_taught
 from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.path_ranker import HEADS_OF_LENGTH, Taught
-from clew.answering.reading.proposals import NUMERIC
+from clew.answering.reading.plan import SORTED
 from clew.answering.reading.scoring import FOCUS, HEADS, Labels
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.answering.roles.wordings import NAME, VALUE, Way, WordingTarget, usable, word
@@ -156,7 +156,7 @@ def wanted_of(vocabulary: Vocabulary) -> list[WordingTarget]:
     for attribute, text in list(zip(vocabulary.attributes, vocabulary.attribute_texts, strict=True))[:MOST]:
         owner, name = vocabulary.type_words(attribute.owner), f"{words_of(attribute.name)} ({attribute.kind})"
         wanted.append(WordingTarget(text, "value", f"given a {owner}, written as {NAME}, its {name}"))
-        if attribute.kind in NUMERIC:
+        if attribute.kind in SORTED:
             wanted.append(WordingTarget(text, "most", f"the {owner} with the greatest or the least {name}"))
             more = f"each {owner} whose {name} is more or less than, before or after a value, written as {VALUE}"
             wanted.append(WordingTarget(text, "compared", more))
@@ -200,7 +200,7 @@ def _worded(vocabulary: Vocabulary, asked: Sequence[AskedFor]) -> Iterator[_Row]
             kind, could = hops[place].start, _leaving(vocabulary, hops[place].start)
         else:
             own = attributes[place - len(hops)]
-            allowed = {"most": NUMERIC, "compared": NUMERIC, "true": {"boolean"}}.get(one.way)
+            allowed = {"most": SORTED, "compared": SORTED, "true": {"boolean"}}.get(one.way)
             fits = [other.owner == own.owner and (not allowed or other.kind in allowed) for other in attributes]
             kind, could = own.owner, np.array([*[False] * len(hops), *fits])
         of_value = "date" if one.way == "compared" and attributes[place - len(hops)].kind == "date" else "number"
