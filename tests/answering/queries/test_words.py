@@ -1,10 +1,18 @@
 """Queries in words, as a person would say them."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
 from clew.answering.queries.parsing import parse
 from clew.answering.queries.words import words
+from clew.core.query import Query
 from clew.core.schema import NodeType, Relation, Schema
+from clew.store.graph.arrays import ArrayKnowledgeBase
+from clew.store.graph.build import write_graph
+from clew.store.graph.tables import Problems
+from random_queries import FORMS, Maker, random_query, random_tables
 
 SCHEMA = Schema(
     tuple(NodeType(name, 3) for name in ("hut", "river", "concert", "stadium", "city", "owner", "dog")),
@@ -62,4 +70,50 @@ SCHEMA = Schema(
     ],
 )
 def test_a_query_is_said_in_plain_words(text, expected):
+    assert words(parse(text), SCHEMA) == expected
+
+
+def shorter(query):
+    """The query without one edge, one condition, one order or its offset."""
+    pattern = query.pattern
+    for part in pattern.edges:
+        yield replace(query, pattern=replace(pattern, edges=tuple(one for one in pattern.edges if one is not part)))
+    for part in pattern.where:
+        yield replace(query, pattern=replace(pattern, where=tuple(one for one in pattern.where if one is not part)))
+    for name in ("having", "order"):
+        for part in getattr(query, name):
+            yield replace(query, **{name: tuple(one for one in getattr(query, name) if one is not part)})
+    if query.skip:
+        yield replace(query, skip=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_words_leave_no_part_of_a_query_out(seed, tmp_path):
+    chance = random.Random(seed)
+    kb = ArrayKnowledgeBase.staged(tmp_path, write_graph(random_tables(chance), tmp_path, Problems(False)).to_json())
+    maker = Maker(kb, chance)
+    for query in (random_query(maker, form) for form in FORMS * 8):
+        for other in shorter(query) if isinstance(query, Query) else ():
+            assert words(query, kb.schema) != words(other, kb.schema), f"{query} and {other}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            'find d where (d: dog) and (e: dog) and e is "Rex" and d.age < e.age order by d.age desc first 1',
+            "of dogs where the age of the dog is less than the age of Rex, the one with the highest age",
+        ),
+        (
+            "find d where (d: dog) and (e: dog) and d.colour = e.colour",
+            "dogs, combined with other dogs where the colour of the dog is the colour of the other dog",
+        ),
+        ("find d where (d: dog) first 1", "one dog"),
+        (
+            "find o where (o: owner) and avg(d.age for (o) -[owns]-> (d: dog)) > 3",
+            "owners where the average age of the dog over dogs that the same owner owns is more than 3",
+        ),
+    ],
+)
+def test_what_no_edge_leads_to_is_said_too(text, expected):
     assert words(parse(text), SCHEMA) == expected

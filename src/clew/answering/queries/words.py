@@ -5,8 +5,8 @@ Relations use their display and inverse texts. Attributes use their unit and the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from clew.answering.queries.attributes import (
@@ -44,7 +44,6 @@ from clew.core.query import (
     Subquery,
     Value,
     Var,
-    aggregates,
     names_used,
 )
 from clew.core.schema import Relation, Schema, words_of
@@ -56,6 +55,8 @@ COUNTS = {"=": "exactly", "!=": "not exactly", "<": "fewer than", "<=": "at most
 FUNCTIONS = {"sum": "total", "avg": "average", "min": "lowest", "max": "highest"}
 OPERATORS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+OTHER = ("other", "third", "fourth", "fifth")
+"""Words for the second and further nodes of a type."""
 MAX_NAMES = 3
 """Maximum number of nodes of a constant to name. The phrase counts the remaining nodes."""
 
@@ -207,8 +208,10 @@ class Words:
 class Phrase:
     """The words for one pattern. Each edge is described once, at the variable from which it is reached first."""
 
-    def __init__(self, words: Words, pattern: Pattern, outer: Scope) -> None:
+    def __init__(self, words: Words, pattern: Pattern, outer: Scope, called: Mapping[str, str] | None = None) -> None:
         self.words, self.pattern, self.outer = words, pattern, outer
+        self.called: dict[str, str] = dict(called or {})
+        """Names of variables that stand for one node."""
         self.scope = outer.inside(pattern)
         self.edges, self.where = list(pattern.edges), list(pattern.where)
         self.seen: set[str] = set(outer.types)
@@ -226,9 +229,11 @@ class Phrase:
         if query.is_grouped and query.group:
             return self.grouped(query, roots)
         if not roots:
-            return " and ".join(self.value(part) for part in shown)
+            return " and ".join(self.value(part) for part in shown) + self.left()
         root = roots[0]
-        described = self.described(root)
+        self.name_constants(root)
+        is_one = query.first == 1 and not query.order and not query.ties
+        described = self.described(root, one=is_one) + self.left()
         if query.order and query.first is not None:
             described = self.chosen(query, described, root)
         elif query.first is not None:
@@ -245,7 +250,43 @@ class Phrase:
     def roots(self, query: Query) -> list[str]:
         """Return the variables that a query is about, the most important first."""
         used = [name for part in (*query.group, *query.outputs) for name in _names(part)]
-        return list(dict.fromkeys(name for name in (*used, *self.pattern.types) if name in self.scope.types))
+        own = self.pattern.types
+        named = [name for name in used if name in own] or [name for name in used if name in self.scope.types]
+        return list(dict.fromkeys((*named, *own)))
+
+    def name_constants(self, root: str) -> None:
+        """Call variables that only stand for a name, and have no edges, by this name."""
+        ends = {root, *(end for edge in self.edges for end in edge.variables)}
+        for name in self.pattern.types:
+            if name not in ends and (found := self.named(name)):
+                self.called[name] = self.words.constant(found[0])
+
+    def left(self) -> str:
+        """Return the phrase for the parts of the pattern that no described variable leads to."""
+        texts = []
+        while (name := next((name for name in self.pattern.types if name not in self.seen), None)) is not None:
+            texts.append(self.described(name))
+        text = f", combined with {listed(texts, 'and')}" if texts else ""
+        if facts := self.facts():
+            text += f", where {listed(facts, 'and')}"
+        optional = [Phrase(self.words, part, self.scope, self.called).whole() for part in self.pattern.optional]
+        return text + "".join(f", if known with {part}" for part in optional)
+
+    def facts(self) -> list[str]:
+        """Return sentences for the edges and conditions that are not described yet."""
+        edges, where, self.edges, self.where = self.edges, self.where, [], []
+        return [*map(self.fact, edges), *map(self.formula, where)]
+
+    def fact(self, edge: Edge) -> str:
+        """Return a sentence for an edge whose ends are described elsewhere."""
+        head, tail = (
+            self.value(Var(end)) if isinstance(end, str) else self.words.constant(end) for end in (edge.head, edge.tail)
+        )
+        clause = self.clause(edge, edge.head if isinstance(edge.head, str) else "", tail, one=True)
+        if isinstance(edge.head, str) or edge.relation is None:
+            return f"{head} {clause.verb} {clause.other}"
+        row = self.words.schema.relation_rows(edge.relation)[0]
+        return f"{head} {_verb(self.words.schema, row.display or row.name, row.tail, one=True)[0]} {tail}"
 
     def columns(self, shown: list[Expression], root: str) -> str:
         """Return the phrase for the columns: attributes, nodes and aggregates."""
@@ -278,13 +319,18 @@ class Phrase:
         """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
         keys = [key for key in query.group if isinstance(key, Var) and key.name in self.scope.types]
         shown = [column.expression for column in query.columns]
-        told = [self.value(part) for part in shown if aggregates(part)]
+        told = [self.value(part) for part in shown if part not in query.group]
         values = [_bare(self.value(key)) for key in query.group if key not in keys]
         root = keys[0].name if keys else roots[0]
-        is_simple = not self.pattern.where and all(len(edge.variables) == 2 for edge in self.pattern.edges)
-        place = self.described(root)
+        is_simple = (
+            not (self.pattern.where or self.pattern.optional)
+            and len(self.pattern.edges) == len(self.pattern.types) - 1 < 2
+            and all(edge.is_single for edge in self.pattern.edges)
+        )
+        self.name_constants(root)
+        place = self.described(root) + self.left()
         with_values = f", with {listed(told, 'and')}" if told else ""
-        if query.order and query.first is not None:
+        if query.order and query.first is not None and len(query.group) == 1:
             if keys:
                 place = self.noun(root) if is_simple else place
                 return self.chosen(query, place, root) + with_values + self.having(query)
@@ -299,7 +345,9 @@ class Phrase:
         text = f"{listed(told, 'and')} for each {each}" if told else f"each {each}"
         text += "" if is_simple else f", of {place}"
         text += self.having(query)
-        return text + (f", sorted by {listed(map(self.sorting, query.order), 'and')}" if query.order else "")
+        text += f", sorted by {listed(map(self.sorting, query.order), 'and')}" if query.order else ""
+        text += f", the first {_number(query.first)}" if query.first is not None else ""
+        return text + (f", after the first {_number(query.skip)}" if query.skip else "")
 
     def having(self, query: Query) -> str:
         """Return the conditions on groups."""
@@ -336,7 +384,7 @@ class Phrase:
 
     def sentence(self, name: str, *, one: bool) -> str:
         """Return the phrase after a number: "diseases have X", or "huts opened before 1920"."""
-        again = Phrase(self.words, self.pattern, self.outer)
+        again = Phrase(self.words, self.pattern, self.outer, self.called)
         predicate = again.described(name, one=one, finite=True)
         own = [part for part in self.own(name) if self.absence(part, name, one=one) is None]
         is_noun = bool(self.limits(own, name)) or predicate.startswith("that ")
@@ -347,6 +395,9 @@ class Phrase:
 
         If `finite`, return only the predicate: "have X", "were opened before 1920".
         """
+        alike = [other for other in self.seen - self.constants if self.noun(other) == self.noun(name)]
+        if name not in self.seen and alike:
+            self.called[name] = f"the {OTHER[min(len(alike), len(OTHER)) - 1]} {self.noun(name, one=True)}"
         self.seen.add(name)
         own = self.own(name)
         self.where = [part for part in self.where if part not in own]
@@ -365,7 +416,7 @@ class Phrase:
             verbs += [told] if is_active else [f"{other} {verb}" for other in others]
         rest = [part for part in self.where if names_used(part) & self.pattern.bound <= self.seen | {*self.scope.edges}]
         self.where = [part for part in self.where if part not in rest]
-        behind = [f"where {self.formula(part)}" for part in rest]
+        behind = [f"where {listed(map(self.formula, rest), 'and')}"] if rest else []
         if finite and all(clause.is_active for clause in clauses):
             return " ".join([" and ".join([*(_finite(limit, one=one) for limit in limits), *verbs]), *behind])
         whole, be = " and ".join(verbs), "is " if one else "are "
@@ -373,7 +424,7 @@ class Phrase:
         whole = whole.replace(f"{be}the {self.noun(name, one=one)} of ", f"{be}of ", 1) if is_short else whole
         is_short = is_short and not whole.removeprefix(be).startswith(("not ", "a ", "an ", "the "))
         done = [whole.removeprefix(be) if is_short else f"that {whole}"] if verbs else []
-        kind = [] if finite else [self.noun(name, one=one)]
+        kind = [] if finite else ["other", self.noun(name)] if alike else [self.noun(name, one=one)]
         return " ".join([*kind, " and ".join(limits), *done, *behind]).replace("  ", " ").strip()
 
     def own(self, name: str) -> list[Formula]:
@@ -410,7 +461,7 @@ class Phrase:
             return f"{named} or {more}" if more and self.tells_kinds else named
         assert isinstance(end, str)
         if end in self.seen:
-            return f"the same {self.noun(end, one=True)}"
+            return self.called.get(end) or f"the same {self.noun(end, one=True)}"
         return self.described(end)
 
     def kinds(self, edge: Edge, start: str, constant: Constant, rows: list[tuple[Relation, bool]]) -> str:
@@ -487,7 +538,8 @@ class Phrase:
             return VerbClause(f"{are}{rest} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
             return VerbClause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # comes last
-        said = of_many(without_kind(verb, kind_in_words(schema, row.tail)), negated=negated and is_named, one=is_named)
+        is_one, bare = is_named or other.startswith("the "), without_kind(verb, kind_in_words(schema, row.tail))
+        said = of_many(bare, negated=negated and is_named, one=is_one)
         return VerbClause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
 
     # Conditions
@@ -501,20 +553,21 @@ class Phrase:
                 negated = False
             case _:
                 return None
-        inner = Phrase(self.words, pattern, self.scope)
+        inner = Phrase(self.words, pattern, self.scope, self.called)
         start = next((edge for edge in inner.edges if name in edge.variables), None)
         if start is None:
             return None
         inner.edges.remove(start)
-        inner.seen = {name}
         found = inner.clause(start, name, inner.other(start, name), negated=negated, one=one)
-        more = [edge for edge in inner.edges if name in edge.variables]
-        if not more:
+        told = []
+        while edge := next((edge for edge in inner.edges if name in edge.variables), None):
+            inner.edges.remove(edge)
+            clause = inner.clause(edge, name, inner.other(edge, name))
+            told.append(f"{clause.verb} {clause.other}")
+        left = inner.left()
+        if not told and not left:
             return found
-        told = [
-            f"{one.verb} {one.other}" for one in (inner.clause(edge, name, inner.other(edge, name)) for edge in more)
-        ]
-        return VerbClause(found.verb, " and ".join([found.other, *told]), is_long=True, is_active=found.is_active)
+        return replace(found, other=" and ".join([found.other, *told]) + left, is_long=True)
 
     def condition(self, part: Formula, name: str) -> str:
         """Return a condition after the noun that it is about."""
@@ -529,11 +582,10 @@ class Phrase:
                 return f"without a known {words_of(attribute)}"
             case Not(Missing(Attribute(owner, attribute))) if owner == name:
                 return f"with a known {words_of(attribute)}"
-            case Exists(pattern) | Not(Exists(pattern)):
+            case Exists() | Not(Exists()):
                 clause = self.absence(part, name, one=False)
                 if clause is None:
-                    there = "are no" if isinstance(part, Not) else "are"
-                    return f"where there {there} {Phrase(self.words, pattern, self.scope).whole()}"
+                    return f"where {self.formula(part)}"
                 return (
                     f"that {clause.verb} {clause.other}" if clause.is_active else f"that {clause.other} {clause.verb}"
                 )
@@ -550,9 +602,9 @@ class Phrase:
         return f"where {self.formula(part)}"
 
     def whole(self) -> str:
-        """Return the new variables of a pattern with all that is required of them."""
-        new = [name for name in self.pattern.types if name not in self.outer.types]
-        return listed((self.described(name) for name in new if name not in self.seen), "and")
+        """Return the new variables of a pattern with all that is required of them, or what it says of known ones."""
+        new = [name for name in self.pattern.types if name not in self.seen]
+        return (self.described(new[0]) if new else listed(self.facts(), "and")) + self.left()
 
     def formula(self, formula: Formula) -> str:
         """Return a formula as a sentence."""
@@ -568,7 +620,8 @@ class Phrase:
             case Missing(expression):
                 return f"{self.value(expression)} is not known"
             case Exists(pattern):
-                return f"there are {Phrase(self.words, pattern, self.scope).whole() or 'such connections'}"
+                there = "" if pattern.types.keys() <= self.scope.types.keys() else "there are "
+                return there + Phrase(self.words, pattern, self.scope, self.called).whole()
             case Compare(left, sign, right):
                 return f"{self.value(left)} {SIGNS[sign]} {self.value(right)}"
 
@@ -577,8 +630,14 @@ class Phrase:
     def counted(self, part: Aggregate) -> str:
         """Return the noun for the items that an aggregate counts."""
         if part.over is not None:
+            inner = Phrase(self.words, part.over, self.scope, self.called)
             new = [name for name in part.over.types if name not in self.scope.types]
-            return Phrase(self.words, part.over, self.scope).noun(new[0]) if new else "connections"
+            if isinstance(part.argument, Attribute | Call):
+                over, value = inner.whole(), _bare(inner.value(part.argument))
+                return f"{'different ' if part.distinct else ''}values of the {value} over {over}"
+            if new and len(inner.edges) <= 1 and not inner.where:
+                return inner.noun(new[0])
+            return inner.whole() if new else f"connections so that {inner.whole()}"
         if isinstance(part.argument, Var) and part.argument.name in self.scope.types:
             return self.noun(part.argument.name)
         if isinstance(part.argument, Attribute):
@@ -597,17 +656,20 @@ class Phrase:
             case Value(value):
                 return str(value).lower() if isinstance(value, bool) else value_in_words(value)
             case Var(name):
-                return f"the {self.noun(name, one=True)}"
+                return self.called.get(name) or f"the {self.noun(name, one=True)}"
             case Attribute(variable, name):
-                owner = "connection" if variable in self.scope.edges else self.noun(variable, one=True)
-                return f"the {words_of(name)} of the {owner}"
+                owner = "the connection" if variable in self.scope.edges else self.value(Var(variable))
+                return f"the {words_of(name)} of {owner}"
             case Call(function, (left, right)):
                 return f"{self.value(left)} {OPERATORS[function]} {self.value(right)}"
             case Call(function, (argument,)):
                 return f"the {function} of {self.value(argument)}" if function != "number" else self.value(argument)
             case Aggregate():
-                inner = self if part.over is None else Phrase(self.words, part.over, self.scope)
-                return inner.aggregate(part, "" if part.argument is None else _bare(inner.value(part.argument)))
+                if part.over is None or part.argument is None or part.function in ("count", "exists"):
+                    return self.aggregate(part, "" if part.argument is None else _bare(self.value(part.argument)))
+                inner = Phrase(self.words, part.over, self.scope, self.called)
+                over = inner.whole()
+                return f"{inner.aggregate(part, _bare(inner.value(part.argument)))} over {over}"
             case Subquery(query):
                 return self.words.query(query)
             case Named() | Nodes():
