@@ -7,18 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.answering.queries.execution import Result
+from clew.answering.queries.attributes import value_in_words
+from clew.answering.queries.execution import Result, value_of
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
-from clew.answering.queries.words import kind_in_words, words
+from clew.answering.queries.words import counted_in_words, kind_in_words, words
 from clew.core.query import (
+    Aggregate,
     AnyQuery,
     Attribute,
     Edge,
+    Pattern,
     Query,
+    Var,
     constants,
     walk,
 )
@@ -183,4 +187,35 @@ def _evidence(kb: KnowledgeBase, executed: Executed, row: Sequence[Any]) -> tupl
         for name, cell in zip(executed.result.names[1:], row[1:], strict=True)
         if cell is not None
     ]
+    root = executed.query.columns[0].expression
+    if isinstance(root, Var) and isinstance(row[0], NodeRef):
+        selected = {part.expression for part in executed.query.columns}
+        values = decisive_values(kb, executed.query, root.name, row[0].id)
+        shown += [piece for piece in values if Attribute(root.name, piece.by) not in selected]
     return (*witnesses(kb, executed.query, row), *shown)
+
+
+def decisive_values(
+    kb: KnowledgeBase, query: Query, variable: str, node: int, requested: Sequence[str] = ()
+) -> Iterator[Judgement]:
+    """Yield the attributes of a node that are requested, and the attributes and counts that a query compares."""
+    compared = [key.expression for key in query.order]
+    parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
+    names = [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
+    for name in dict.fromkeys((*requested, *names)):
+        value = value_of(kb, Attribute(variable, name), variable, node)
+        if value is not None:
+            yield Judgement(name, reason=value_in_words(value) if isinstance(value, float) else value_text(value))
+    for part in compared:
+        if isinstance(part, Aggregate) and part.over is not None:
+            count = value_of(kb, part, variable, node)
+            yield Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}")
+
+
+def _is_pattern(part: Any) -> bool:
+    return isinstance(part, Pattern | Aggregate)
+
+
+def value_text(value: Any) -> str:
+    """Return a value as text. Lists are joined by commas."""
+    return ", ".join(map(value_text, value)) if isinstance(value, list | tuple) else str(_cell(value))

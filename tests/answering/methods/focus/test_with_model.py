@@ -187,3 +187,9 @@ def test_a_small_model_is_not_asked(folder):
     model = ScriptedModel(lambda _: "nothing", name="tiny-1.5b")
     clew.open(folder, model=model).ask(ODD, "focus_plus")
     assert model.asked == []
+
+
+def test_the_value_that_decides_is_evidence(folder):
+    query = EMPTY | {"query": "find x where (x: bridge) order by x.length_m desc first 1"}
+    answer, _ = asked(folder, ODD, query, SAYS)
+    assert [piece.in_words() for piece in answer.matches[0].evidence] == ["length_m: 375"]

@@ -7,22 +7,19 @@ relaxed requirements.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from clew.answering.queries.attributes import value_in_words
 from clew.answering.queries.certificates import formal_query
-from clew.answering.queries.execution import Result, value_of
+from clew.answering.queries.execution import Result
 from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
 from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
+from clew.answering.queries.query_answers import decisive_values, value_text
 from clew.answering.queries.witnesses import witnesses
-from clew.answering.queries.words import counted_in_words
 from clew.core.query import (
-    Aggregate,
     Attribute,
     Compare,
     Edge,
@@ -81,23 +78,9 @@ class Execution:
         """Return paths to a node, the requested values, and the edges that were checked to be absent."""
         (ref,) = kb.refs([node])
         paths = witnesses(kb, replace(self.executed.query, order=(), first=None, ties=False), [ref])
-        return (*paths, *self._values(kb, node), *self._absences(ref.name))
-
-    def _values(self, kb: KnowledgeBase, node: int) -> Iterator[Judgement]:
-        """Yield the attributes of a node that the question requests, compares or restricts."""
-        query, variable = self.asked.query, self.asked.variable
         names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
-        compared = [key.expression for key in query.order]
-        parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
-        names += [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
-        for name in dict.fromkeys(names):
-            value = value_of(kb, Attribute(variable, name), variable, node)
-            if value is not None:
-                yield Judgement(name, reason=value_in_words(value) if isinstance(value, float) else _text(value))
-        for part in compared:
-            if isinstance(part, Aggregate):
-                count = value_of(kb, part, variable, node)
-                yield Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}")
+        values = decisive_values(kb, self.asked.query, self.asked.variable, node, names)
+        return (*paths, *values, *self._absences(ref.name))
 
     def _absences(self, name: str) -> Iterator[Judgement]:
         for formula in self.asked.query.pattern.where:
@@ -189,18 +172,8 @@ def _shown(values: Sequence[Any]) -> Value | None:
     if len(known) == 1 and isinstance(known[0], int | float | bool):
         single: int | float | bool = known[0]
         return single
-    texts = list(dict.fromkeys(map(_text, known)))
+    texts = list(dict.fromkeys(map(value_text, known)))
     return ", ".join(texts[:MOST_VALUES]) if texts else None
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
-    return value.isoformat() if isinstance(value, datetime.date | datetime.datetime) else str(value)
-
-
-def _is_pattern(part: Any) -> bool:
-    return isinstance(part, Pattern | Aggregate)
 
 
 def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) -> str:
