@@ -9,6 +9,7 @@ a batch folder the first run collects the prompts.
 """
 
 import argparse
+import datetime
 import gzip
 import hashlib
 import json
@@ -18,6 +19,7 @@ import tarfile
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,10 @@ def plain(cell: Any) -> str | float:
     text = "".join(letter for letter in text if not unicodedata.combining(letter)).casefold()
     text = re.sub(r"[‘’´`]", "'", re.sub(r"[‐‑‒–—−]", "-", text)).strip(' "')
     text = re.sub(r"(\s*(\[[^]]*\]|\([^)]*\)|[*†‡#]))+$", "", text).strip(' ".')
+    for way in ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y"):
+        with suppress(ValueError):
+            return datetime.datetime.strptime(text, way).date().isoformat()
+    text = {"true": "yes", "false": "no"}.get(text, text)
     try:
         return float(text.replace(",", "").lstrip("$€£").rstrip("%"))
     except ValueError:

@@ -28,3 +28,15 @@ def test_dates_are_not_added_up(tmp_path):
     base = clew.open(tmp_path / "places.kb")
     for question in ("what is the total listing date of names on this chart?", "What is the sum of the listing dates?"):
         assert "sum(" not in base.ask(question).query.get("query", "")
+
+
+def test_what_comes_before_or_after_something_is_not_answered_with_confidence(tmp_path):
+    file = tmp_path / "winners.csv"
+    rows = ["Hong Kong,Victor Espiritu,Philippines", "Korea,Wong Kam-po,Hong Kong", "Japan,Tang Xuezhong,China"]
+    rows += ["China,Wong Kam-po,Hong Kong", "Iran,Ghader Mizbani,Iran"]
+    lines = [f"{year},Tour of {row}" for year, row in enumerate(rows, start=2001)]
+    file.write_text("\n".join(["Year,Race,Winner,Country", *lines]) + "\n", "utf-8")
+    clew.build([file], tmp_path / "winners.kb")
+    base = clew.open(tmp_path / "winners.kb")
+    for question in ("who is listed before Wong Kam-po?", "Which race comes after the Tour of Japan?"):
+        assert base.ask(question).state != "found"

@@ -26,7 +26,7 @@ UNKNOWN = 0.25
 UNLIKELY = 0.02
 """Minimum probability of a meaning to try."""
 INCOMPLETE = 0.5
-"""Maximum certainty of a reading that ignores a number or an attribute: "the three longest", "length and width"."""
+"""Maximum certainty of a reading that ignores a number, an attribute or an order: "the three longest", "the next"."""
 YEARS = (1000, 2200)
 """Whole numbers in this range may be years."""
 LOOKED_AT = 200
@@ -76,7 +76,8 @@ class LearnedParser:
         if is_loose:  # the query may be a part of what is asked
             certainty = explained * first.share / sum(one.share for one in understanding.meanings)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
-        if any(map(quantities, best.unexplained)) or self._left_attributes(best):
+        is_incomplete = any(map(quantities, best.unexplained)) or leaves_neighbour(understanding.question, first)
+        if is_incomplete or self._left_attributes(best):
             certainty = min(certainty, INCOMPLETE)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
 
@@ -126,6 +127,18 @@ class LearnedParser:
 @cache
 def _words(kind: str, language: str = "en") -> frozenset[str]:
     return frozenset(files("clew.answering.reading").joinpath(language, f"{kind}.txt").read_text("utf-8").split())
+
+
+def leaves_neighbour(question: str, meaning: Meaning) -> bool:
+    """Return whether a question asks for what comes before or after something, but the plan compares nothing."""
+    spans = [(one.start, one.end) for one in meaning.named]
+    asked = {
+        token.text
+        for token in tokenise(question)
+        if token.text in _words("order") and not any(start <= token.start < end for start, end in spans)
+    }
+    is_compared = meaning.plan.requirements or meaning.plan.form not in ("list", "count", "exists", "value", "describe")
+    return not is_compared and not asked <= {token.text for token in tokenise(meaning.text)}
 
 
 def asks_whether(question: str) -> bool:
