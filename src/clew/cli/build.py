@@ -134,20 +134,14 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
+    from clew.api import build as build_base
     from clew.core.workers import hired
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
     from clew.documents.rows import DocumentOptions
-    from clew.documents.workbooks import with_workbooks
-    from clew.store.building import build as build_base
-    from clew.store.building import into
-    from clew.store.graph.schema_file import schema_edits
-    from clew.store.graph.visibility import read_rules, restricted
-    from clew.store.remote_bases import read_remote_nodes, with_logins
-    from clew.store.sources.categories import with_categories
+    from clew.store.graph.visibility import read_rules
     from clew.store.sources.databases import is_url
     from clew.store.sources.files import SourceOptions
-    from clew.store.sources.read import read_sources
 
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
@@ -168,22 +162,11 @@ def build(
     read = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     read = replace(read, include=tuple(include or ()), exclude=tuple(exclude or ()))
     options = replace(read, node_type=node_type, language=language, trust=trust)
-    edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
+    if nodes_only and options != SourceOptions():
+        raise InputError("--nodes-only reads no files: leave out the options for reading files")
+    how = {"skip_bad": skip_bad, "nodes_only": nodes_only, "widen": widen}
     with stages("building") as say:
-        say("reading")
-        if nodes_only:
-            if options != SourceOptions():
-                raise InputError("--nodes-only reads no files: leave out the options for reading files")
-            tables = restricted(read_remote_nodes(sources or []), rules)
-        else:
-            tables = with_categories(
-                restricted(read_sources(with_workbooks(with_logins(sources or [])), options), rules)
-            )
-
-        def build_in(folder: Path) -> BuildReport:
-            return build_base(tables, folder, edits=edits, skip_bad=skip_bad, widen=widen, say=say)
-
-        report = into(output, build_in, say, widen=widen)
+        report = build_base(sources or [], output, options=options, schema=schema, visible=rules, say=say, **how)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)
 
