@@ -21,6 +21,7 @@ import numpy as np
 
 from clew.answering.queries import columns as arrays
 from clew.answering.queries.columns import Array, Ids, Mask, ValueArray
+from clew.answering.queries.lowering import turned
 from clew.core.errors import InputError
 from clew.core.query import (
     Aggregate,
@@ -50,8 +51,6 @@ from clew.core.query import (
 )
 from clew.core.types import Direction, NodeRef, NodeSet, Triple, distinct
 from clew.store.graph.protocol import Edges, KnowledgeBase
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class QueryTooLargeError(InputError):
@@ -492,15 +491,12 @@ class _Run:
                 return self.exists(pattern, table)
             case Missing(expression):
                 return ~self.evaluate(expression, table, groups).present
-            case Compare(left, comparison, right):
-                return self.compared(left, comparison, right, table, groups)
+            case Compare():
+                return self.compared(formula if isinstance(formula.right, Value) else turned(formula), table, groups)
 
-    def compared(
-        self, left: Expression, comparison: str, right: Expression, table: Solutions, groups: _Groups | None
-    ) -> Mask:
-        if isinstance(left, Value) and not isinstance(right, Value) and comparison in ("=", "!=", *FLIPPED):
-            left, right, comparison = right, left, FLIPPED.get(comparison, comparison)
-        column = self.evaluate(left, table, groups)
+    def compared(self, formula: Compare, table: Solutions, groups: _Groups | None) -> Mask:
+        comparison, right = formula.comparison, formula.right
+        column = self.evaluate(formula.left, table, groups)
         if isinstance(right, Value):
             return arrays.compare_literal(column, comparison, right.value)
         if isinstance(right, Named | Nodes):

@@ -42,13 +42,10 @@ class ModelParser:
     def parse_all(self, questions: Sequence[str], schema: Schema) -> list[Parse]:
         """Parse several questions as one batch."""
         outcomes = ask(self.model, [self._ask(question, schema) for question in questions], role="parse")
-        parses = []
-        for question, outcome in zip(questions, outcomes, strict=True):
-            if outcome.value is not None:
-                parses.append(outcome.value)
-            else:
-                parses.append(self._fall_back(question, schema, outcome.problem or "no reply"))
-        return parses
+        return [
+            outcome.value or self._fall_back(question, schema, outcome.problem or "no reply")
+            for question, outcome in zip(questions, outcomes, strict=True)
+        ]
 
     def _ask(self, question: str, schema: Schema) -> Ask[Parse]:
         room = self.model.context_tokens // 2
