@@ -23,12 +23,18 @@ KINDS = {
 }
 
 
+def opened_base(base: str | Path, groups: str | None, embedder: str | None = None) -> PublicBase:
+    """Open a base as visible to some groups."""
+    from clew.api import open as open_kb
+
+    return open_kb(base, embedder=embedder, groups=group_names(groups))
+
+
 def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show the types, relations and sizes of a knowledge base, and the origin of its texts and vectors."""
-    from clew.api import open as open_kb
     from clew.store.remote_bases import shown_place
 
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
@@ -73,10 +79,9 @@ def _where_searched(facts: dict[str, Any]) -> str:
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Print the schema as TOML, to be edited and passed to `clew build --schema FILE`."""
-    from clew.api import open as open_kb
     from clew.store.graph.schema_file import write_schema
 
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     if as_json:
         print_json(asdict(tools.stored.schema))
         return
@@ -91,9 +96,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a base as a DuckDB file. `clew ask --json` gives the SQL of an answer as `query.sql`."""
-    from clew.api import open as open_kb
-
-    opened = open_kb(base, groups=group_names(groups))
+    opened = opened_base(base, groups)
     opened.export(file, force=force)
     tell(as_json, {"file": str(file)}, f"written: {file}")
 
@@ -115,17 +118,16 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the document, aliases and neighbours of a node, or its page of a PDF."""
-    from clew.api import open as open_kb
     from clew.core.disk import refuse_existing
     from clew.store.graph.description import node_page
 
     refuse_existing(page_file, force=force)
     if page_file is not None:
-        write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
+        write_page(opened_base(base, groups), node, page_file, files, as_json)
         return
     if files is not None:
         raise InputError("--files requires --page: add --page OUT.png")
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     page = node_page(tools.kb, tools.find_node(node), most)
     if as_json:
         print_json(page)
@@ -206,9 +208,7 @@ def find(
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    from clew.api import open as open_kb
-
-    opened = open_kb(base, embedder=embedder, groups=group_names(groups))
+    opened = opened_base(base, groups, embedder)
     rows = [asdict(found) for found in opened.find(text, type, k, in_text=in_text)]
     if as_json:
         print_json(rows)
@@ -232,10 +232,9 @@ def check(
 
     The exit status is 0 without problems, 3 with problems, and 1 or 2 if the base cannot be read.
     """
-    from clew.api import open as open_kb
     from clew.store.curation.checks import check_data
 
-    findings = check_data(open_kb(base, groups=group_names(groups)).tools.local, most)
+    findings = check_data(opened_base(base, groups).tools.local, most)
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
     elif not findings:
@@ -263,7 +262,6 @@ def dedup(
     as_json: AsJson = False,
 ) -> None:
     """List likely duplicates with reasons, and merge them with --merge."""
-    from clew.api import open as open_kb
     from clew.store.curation.duplicates import find_duplicates
     from clew.store.curation.duplicates import groups as clusters
     from clew.store.curation.merging import merge as merge_groups
@@ -280,7 +278,7 @@ def dedup(
         return
     if merge:
         sweep(base)
-    tools = open_kb(base, embedder=embedder, groups=group_names(seen_by)).tools
+    tools = opened_base(base, seen_by, embedder).tools
     with stages("comparing") as say:
         say("names, neighbours and documents")
         pairs = find_duplicates(tools, type, least=least)
