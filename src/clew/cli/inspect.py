@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Force, Groups, group_names
 from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
@@ -90,7 +91,7 @@ def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> Non
 
 def export(
     base: AnyBase,
-    file: Annotated[Path, typer.Argument(metavar="OUT.duckdb", help="The file to write.")],
+    file: Annotated[Path, Argument(metavar="OUT.duckdb", help="The file to write.")],
     groups: Groups = None,
     force: Force = False,
     as_json: AsJson = False,
@@ -103,15 +104,14 @@ def export(
 
 def show(
     base: AnyBase,
-    node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
-    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of neighbours per relation.")] = 10,
+    node: Annotated[str, Argument(help="The key of a node, or a name.")],
+    most: Annotated[int, Option("--most", min=1, help="Maximum number of neighbours per relation.")] = 10,
     page_file: Annotated[
         Path | None,
-        typer.Option("--page", metavar="OUT.png", help="Write the node's PDF page as a picture with its lines marked."),
+        Option("--page", metavar="OUT.png", help="Write the node's PDF page as a picture with its lines marked."),
     ] = None,
     files: Annotated[
-        Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Folder of the PDF, if it was moved since the build."),
+        Path | None, Option("--files", metavar="FOLDER", help="Folder of the PDF, if it was moved since the build.")
     ] = None,
     groups: Groups = None,
     force: Force = False,
@@ -197,12 +197,10 @@ def _with_attributes(node: dict[str, Any]) -> str:
 
 def find(
     base: AnyBase,
-    text: Annotated[str, typer.Argument(help="A name, or words to search with --text.")],
-    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
-    in_text: Annotated[
-        bool, typer.Option("--text", help="Search the documents with BM25 instead of the names.")
-    ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of nodes to show.")] = 10,
+    text: Annotated[str, Argument(help="A name, or words to search with --text.")],
+    type: Annotated[str | None, Option("--type", help="Only nodes of this type.")] = None,
+    in_text: Annotated[bool, Option("--text", help="Search the documents with BM25 instead of the names.")] = False,
+    k: Annotated[int, Option("-k", min=1, help="Number of nodes to show.")] = 10,
     embedder: EmbedderOption = None,
     groups: Groups = None,
     as_json: AsJson = False,
@@ -224,7 +222,7 @@ PROBLEMS_FOUND = 3
 
 def check(
     base: Base,
-    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of examples per problem.")] = 5,
+    most: Annotated[int, Option("--most", min=1, help="Maximum number of examples per problem.")] = 5,
     groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
@@ -251,12 +249,10 @@ def check(
 
 def dedup(
     base: Base,
-    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
-    least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="Minimum confidence to show or merge a pair.")
-    ] = 0.9,
-    merge: Annotated[bool, typer.Option("--merge", help="Merge each group into one node.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Undo the last --merge.")] = False,
+    type: Annotated[str | None, Option("--type", help="Only nodes of this type.")] = None,
+    least: Annotated[float, Option("--least", min=0, max=1, help="Minimum confidence to show or merge a pair.")] = 0.9,
+    merge: Annotated[bool, Option("--merge", help="Merge each group into one node.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Undo the last --merge.")] = False,
     embedder: EmbedderOption = None,
     seen_by: Groups = None,
     as_json: AsJson = False,
