@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, literal_checks
-from clew.answering.queries.lowering import (
-    CannotPrintError,
-    grouped,
-    shared,
-    turned,
-    without_lists,
-    without_ties,
-)
+from clew.answering.queries.lowering import CannotPrintError, grouped, shared, turned, without_lists, without_ties
 from clew.core.query import (
     Aggregate,
     All,

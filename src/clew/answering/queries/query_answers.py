@@ -14,25 +14,8 @@ from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import kind_in_words, words
-from clew.core.query import (
-    AnyQuery,
-    Attribute,
-    Edge,
-    Query,
-    constants,
-    walk,
-)
-from clew.core.types import (
-    Answer,
-    Candidate,
-    Cell,
-    Evidence,
-    Judgement,
-    NodeRef,
-    Triple,
-    UnknownName,
-    Value,
-)
+from clew.core.query import AnyQuery, Attribute, Edge, Query, constants, walk
+from clew.core.types import Answer, Candidate, Cell, Evidence, Judgement, NodeRef, Triple, UnknownName, Value
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 

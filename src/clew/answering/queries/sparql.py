@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, literal_checks
-from clew.answering.queries.lowering import (
-    CannotPrintError,
-    grouped,
-    refuse_long_walk,
-    shared,
-    turned,
-    without_ties,
-)
+from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, shared, turned, without_ties
 from clew.core.query import (
     Aggregate,
     All,

@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.answering.roles.triplet_replies import (
-    ORDERED,
-    RARE_PAIR,
-    read_triplets,
-    salvage_triplets,
-)
+from clew.answering.roles.triplet_replies import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
 from clew.core import trace
 from clew.core.roles import Interpretation, Parse, Parser
 from clew.core.schema import NodeType, Relation, Schema

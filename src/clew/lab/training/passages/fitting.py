@@ -350,11 +350,7 @@ def train_passages(
 
 
 def split_sources(
-    sources: Sequence[Path],
-    out: Path,
-    left_out: str | None,
-    seed: int,
-    say: Callable[[str], None],
+    sources: Sequence[Path], out: Path, left_out: str | None, seed: int, say: Callable[[str], None]
 ) -> tuple[list[Source], list[Source], dict[str, Any]]:
     """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
