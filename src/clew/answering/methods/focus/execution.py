@@ -21,22 +21,7 @@ from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words
-from clew.core.query import (
-    Aggregate,
-    Attribute,
-    Compare,
-    Edge,
-    Either,
-    Exists,
-    Formula,
-    Named,
-    Not,
-    Pattern,
-    Var,
-    constants,
-    requiring,
-    walk,
-)
+from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import EMPTY, Evidence, Judgement, NodeSet, Value
 from clew.store.graph.protocol import KnowledgeBase
@@ -88,20 +73,20 @@ class Execution:
         query, variable = self.asked.query, self.asked.variable
         names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
         compared = [key.expression for key in query.order]
-        parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
-        names += [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
+        parts = (part for whole in (*compared, *query.pattern.where) for part in ql.walk(whole, _is_pattern))
+        names += [part.name for part in parts if isinstance(part, ql.Attribute) and part.variable == variable]
         for name in dict.fromkeys(names):
-            value = value_of(kb, Attribute(variable, name), variable, node)
+            value = value_of(kb, ql.Attribute(variable, name), variable, node)
             if value is not None:
                 yield Judgement(name, reason=value_in_words(value) if isinstance(value, float) else _text(value))
         for part in compared:
-            if isinstance(part, Aggregate):
+            if isinstance(part, ql.Aggregate):
                 count = value_of(kb, part, variable, node)
                 yield Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}")
 
     def _absences(self, name: str) -> Iterator[Judgement]:
         for formula in self.asked.query.pattern.where:
-            if isinstance(formula, Not) and isinstance(formula.part, Exists):
+            if isinstance(formula, ql.Not) and isinstance(formula.part, ql.Exists):
                 types = formula.part.pattern.types
                 for edge in formula.part.pattern.edges:
                     ends = [_end_text(end, self.asked.variable, name, types) for end in (edge.head, edge.tail)]
@@ -114,7 +99,7 @@ def execute(kb: KnowledgeBase, names: Names, asked: Interpretation, *, kinds: bo
 
     With `kinds`, names also include the nodes below them in a hierarchy.
     """
-    return carry_out(kb, asked, ground(constants(asked.query), names), kinds=kinds)
+    return carry_out(kb, asked, ground(ql.constants(asked.query), names), kinds=kinds)
 
 
 def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, *, kinds: bool) -> Execution:
@@ -124,15 +109,15 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
     found = found_nodes(kb, replace(query, order=(), first=None, ties=False))
     named = _named_among(found, asked, groundings)
     if len(named):
-        left_out = Compare(Var(asked.variable), "!=", keys_of(kb, named))
-        query = replace(query, pattern=requiring(query.pattern, left_out))
+        left_out = ql.Compare(ql.Var(asked.variable), "!=", keys_of(kb, named))
+        query = replace(query, pattern=ql.requiring(query.pattern, left_out))
     is_chosen = bool(query.order) or query.first is not None
     in_order = tuple(row[0].id for row in run(kb, query).rows) if is_chosen else ()
     nodes = direct = NodeSet.of(in_order) if is_chosen else found - named
     if query != strict and not is_chosen and strict.pattern.edges:
         direct = nodes & found_nodes(kb, strict)
     compared = asked.compared
-    if isinstance(compared, Named):
+    if isinstance(compared, ql.Named):
         compared = keys_of(kb, groundings[compared].nodes)
     executed, value, table = replace(asked, query=query, compared=compared), None, None
     if asked.asks in ("nodes", "number", "truth", "value"):
@@ -155,19 +140,19 @@ def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) 
     return nodes - left
 
 
-def names_of_answers(asked: Interpretation) -> tuple[Named, ...]:
+def names_of_answers(asked: Interpretation) -> tuple[ql.Named, ...]:
     """Return the names of nodes that may be the answer: described, compared or asked about."""
-    found: list[Named] = []
+    found: list[ql.Named] = []
     for formula in asked.query.pattern.where:
-        parts = formula.parts if isinstance(formula, Either) else (formula,)
+        parts = formula.parts if isinstance(formula, ql.Either) else (formula,)
         named = [_name_of_answer(part, asked.variable) for part in parts]
         found += [one for one in named if one is not None] if all(named) else []
     return tuple(found)
 
 
-def _name_of_answer(part: Formula, variable: str) -> Named | None:
+def _name_of_answer(part: ql.Formula, variable: str) -> ql.Named | None:
     match part:
-        case Compare(Var(name), "=", Named() as constant) if name == variable:
+        case ql.Compare(ql.Var(name), "=", ql.Named() as constant) if name == variable:
             return constant
     return None
 
@@ -178,7 +163,7 @@ def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings:
             return len(nodes)
         case "truth":
             compared = asked.compared
-            return len(nodes & groundings[compared].nodes if isinstance(compared, Named) else nodes) > 0
+            return len(nodes & groundings[compared].nodes if isinstance(compared, ql.Named) else nodes) > 0
         case "value" if asked.attribute is not None:
             return _shown(kb.values(nodes, asked.attribute))
     return None
@@ -200,13 +185,13 @@ def _text(value: Any) -> str:
 
 
 def _is_pattern(part: Any) -> bool:
-    return isinstance(part, Pattern | Aggregate)
+    return isinstance(part, ql.Pattern | ql.Aggregate)
 
 
 def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) -> str:
     if isinstance(end, str):
         return name if end == variable else f"any {types.get(end) or 'node'}"
-    return end.text if isinstance(end, Named) else str(end)
+    return end.text if isinstance(end, ql.Named) else str(end)
 
 
 def near(kb: KnowledgeBase, execution: Execution, enough: int, *, kinds: bool = True) -> Iterator[Execution]:
@@ -229,7 +214,9 @@ def _looser(kb: KnowledgeBase, execution: Execution, kinds: bool) -> Iterator[Ex
     if not len(execution.nodes):
         yield from _relaxed(kb, plain, groundings, kinds)
         return
-    required = {end for edge in asked.query.pattern.edges for end in (edge.head, edge.tail) if isinstance(end, Named)}
+    required = {
+        end for edge in asked.query.pattern.edges for end in (edge.head, edge.tail) if isinstance(end, ql.Named)
+    }
     last = groundings
     for size in SIZES:
         wider = widened(groundings, size, required)
@@ -252,7 +239,7 @@ def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, k
                 if not looser.edges and not looser.where:
                     continue
                 one = carry_out(kb, replace(asked, query=replace(asked.query, pattern=looser)), groundings, kinds=kinds)
-                said = "; ".join(f"{Pattern((), (edge,))}: {step}" for edge in chosen)
+                said = "; ".join(f"{ql.Pattern((), (edge,))}: {step}" for edge in chosen)
                 if len(one.nodes):
                     found.append(replace(one, how=said))
             if found:
@@ -260,12 +247,12 @@ def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, k
                 return
 
 
-def _loosened(pattern: Pattern, chosen: Sequence[Edge]) -> Pattern:
+def _loosened(pattern: ql.Pattern, chosen: Sequence[ql.Edge]) -> ql.Pattern:
     edges = [replace(edge, relation=None, directed=False) if edge in chosen else edge for edge in pattern.edges]
     return replace(pattern, edges=tuple(edges))
 
 
-def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern:
+def _without(pattern: ql.Pattern, chosen: Sequence[ql.Edge], variable: str) -> ql.Pattern:
     """Return the pattern without some edges, and without the parts that only they connected to the variable."""
     edges = [edge for edge in pattern.edges if edge not in chosen]
     tied = {variable}
@@ -280,12 +267,12 @@ def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern
     )
 
 
-def _names(formula: Formula) -> set[str]:
-    parts = walk(formula, lambda part: isinstance(part, Pattern))
+def _names(formula: ql.Formula) -> set[str]:
+    parts = ql.walk(formula, lambda part: isinstance(part, ql.Pattern))
     return {
-        part.variable if isinstance(part, Attribute) else part.name
+        part.variable if isinstance(part, ql.Attribute) else part.name
         for part in parts
-        if isinstance(part, Attribute | Var)
+        if isinstance(part, ql.Attribute | ql.Var)
     }
 
 
