@@ -25,7 +25,7 @@ import numpy as np
 from synthetic import SCALES, arrays, tables
 
 from clew.answering.methods.catalog import ask, create
-from clew.answering.methods.focus.substitution import substitute
+from clew.answering.methods.focus.four_step_focus import substitute
 from clew.core.query import Edge, Nodes, Pattern, Variable
 from clew.core.types import NodeSet
 from clew.store.building import build

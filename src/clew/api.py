@@ -337,6 +337,7 @@ def build(
     skip_bad: bool = False,
     nodes_only: bool = False,
     widen: bool = False,
+    say: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
@@ -344,7 +345,7 @@ def build(
     are is seen from them; `options` of one kind or the other decide it. `visible` says who may see what: pattern
     of files or keys → groups. `nodes_only` reads what describes the nodes of a graph that stays elsewhere, the only
     source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
-    `widen` allows that more people see something than in the base that is replaced.
+    `widen` allows that more people see something than in the base that is replaced. `say` receives the stages.
     """
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.rows import DocumentOptions
@@ -366,15 +367,20 @@ def build(
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return build_documents(paths, folder, wanted, widen=widen)
     reading = options or SourceOptions(skip_bad=skip_bad)
+    edits = schema_edits(
+        None if schema is None else Path(schema), [*paths, *reading.nodes, *reading.edges, *reading.triples]
+    )
+    say("reading")
     if nodes_only:
         tables = restricted(read_remote_nodes(given), visible or {})
     else:
         tables = sources if isinstance(sources, Tables) else read_sources(with_workbooks(with_logins(given)), reading)
         tables = with_categories(restricted(tables, visible or {}))
-    edits = schema_edits(None if schema is None else Path(schema), paths)
-    return into(
-        folder, lambda place: build_base(tables, place, edits=edits, skip_bad=skip_bad, widen=widen), widen=widen
-    )
+
+    def build_in(place: Path) -> BuildReport:
+        return build_base(tables, place, edits=edits, skip_bad=skip_bad, widen=widen, say=say)
+
+    return into(folder, build_in, say, widen=widen)
 
 
 def evaluate(

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from clew.cli.output import err
 from clew.core.errors import ClewError
@@ -64,10 +65,7 @@ COMMANDS = {
     "completion": ("models:completion", "Print a completion script for your shell."),
 }
 """Command → its function and summary, so that `clew --help` imports no command."""
-GROUPS = {
-    "batch": "Answer the requests of `--model batch:DIR`.",
-    "train": "Train on questions with gold answers.",
-}
+GROUPS = {"batch": "Answer the requests of `--model batch:DIR`.", "train": "Train on questions with gold answers."}
 """Summaries of command groups."""
 
 app = typer.Typer(
@@ -88,9 +86,9 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
     _version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     _settings["debug"] = debug

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from clew.cli import options as opt
 from clew.cli.output import being_written, err, out, print_json, print_table
@@ -31,7 +31,7 @@ LONGEST_LINE = 100
 def ask(
     asked: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="KB… QUESTION",
             help="One or more knowledge bases, sparql+http://HOST/query or bolt://HOST/DATABASE, then the question.",
             show_default=False,
@@ -57,7 +57,7 @@ def ask(
     estimate: opt.EstimateOnly = False,
     trace: opt.TraceFile = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
+        Path | None, Option("--svg", metavar="FILE", help="Draw the paths behind the answers into this file.")
     ] = None,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -89,12 +89,7 @@ def ask(
         chosen = opened.method(method, options)
         with nullcontext() if as_json else being_written() as recorder.on_text:
             answer = opened.ask(
-                question,
-                chosen,
-                fixes=opt.corrections(fix, exclude),
-                relations=relations,
-                type=type,
-                recorder=recorder,
+                question, chosen, fixes=opt.corrections(fix, exclude), relations=relations, type=type, recorder=recorder
             )
     finally:
         if trace is not None:
@@ -240,7 +235,7 @@ def chat(
     max_tokens: opt.MaxTokens = None,
     max_cost: opt.MaxCost = None,
     max_seconds: opt.MaxSeconds = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON for every answer.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one line of JSON for every answer.")] = False,
 ) -> None:
     """Ask questions in a conversation. Questions can refer to earlier questions.
 

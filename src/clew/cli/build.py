@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from clew.cli.options import AnyBase, AsJson, Ray
 from clew.cli.output import err, out, print_json, progress_bar, stages, tell
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def embed(
     base: AnyBase,
-    embedder: Annotated[str | None, typer.Option("--embedder", help="Switch the base to this embedder.")] = None,
+    embedder: Annotated[str | None, Option("--embedder", help="Switch the base to this embedder.")] = None,
     relations: Annotated[
-        bool, typer.Option("--relations", help="Include relations in the embedded documents, as STaRK's retrievers do.")
+        bool, Option("--relations", help="Include relations in the embedded documents, as STaRK's retrievers do.")
     ] = False,
     ray: Ray = None,
     as_json: AsJson = False,
@@ -53,55 +53,48 @@ def embed(
 Files = list[Path] | None
 Sources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
+    Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
 ]
-Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")
-]
-NodeFiles = Annotated[Files, typer.Option("--nodes", help="A file to read as nodes.")]
-EdgeFiles = Annotated[Files, typer.Option("--edges", help="A file to read as edges.")]
-TripleFiles = Annotated[Files, typer.Option("--triples", help="A file to read as triples without a header.")]
-Map = Annotated[list[str] | None, typer.Option("--map", metavar="ROLE=COLUMN", help="Such as name=title.")]
-Class = Annotated[str | None, typer.Option("--class", help="Node type of subjects in untyped triples, such as movie.")]
+Output = Annotated[str, Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")]
+NodeFiles = Annotated[Files, Option("--nodes", help="A file to read as nodes.")]
+EdgeFiles = Annotated[Files, Option("--edges", help="A file to read as edges.")]
+TripleFiles = Annotated[Files, Option("--triples", help="A file to read as triples without a header.")]
+Map = Annotated[list[str] | None, Option("--map", metavar="ROLE=COLUMN", help="Such as name=title.")]
+Class = Annotated[str | None, Option("--class", help="Node type of subjects in untyped triples, such as movie.")]
 SchemaFile = Annotated[
-    Path | None,
-    typer.Option("--schema", help="TOML file that edits the schema. Default: schema.toml next to the sources."),
+    Path | None, Option("--schema", help="TOML file that edits the schema. Default: schema.toml next to the sources.")
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of text files. Default: UTF-8.")]
-Language = Annotated[str, typer.Option("--language", help="Language of labels in RDF and Wikidata.")]
-Trust = Annotated[bool, typer.Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
-Embed = Annotated[
-    Literal["lazy", "all"], typer.Option("--embed", help="Compute vectors when needed, or all of them now.")
-]
-Documents = Annotated[bool, typer.Option("--documents", help="Read every file as a document, tables included.")]
+Encoding = Annotated[str | None, Option("--encoding", help="Encoding of text files. Default: UTF-8.")]
+Language = Annotated[str, Option("--language", help="Language of labels in RDF and Wikidata.")]
+Trust = Annotated[bool, Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
+Embed = Annotated[Literal["lazy", "all"], Option("--embed", help="Compute vectors when needed, or all of them now.")]
+Documents = Annotated[bool, Option("--documents", help="Read every file as a document, tables included.")]
 Graph = Annotated[
-    str | None,
-    typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn."),
+    str | None, Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn.")
 ]
-Neighbours = Annotated[int, typer.Option("--neighbours", min=1, help="Neighbours per passage and kind of edge.")]
+Neighbours = Annotated[int, Option("--neighbours", min=1, help="Neighbours per passage and kind of edge.")]
 PassageLength = Annotated[
-    int, typer.Option("--passage-length", min=0, help="Characters of a passage. 0 means one sentence each.")
+    int, Option("--passage-length", min=0, help="Characters of a passage. 0 means one sentence each.")
 ]
-MostMegabytes = Annotated[int, typer.Option("--most-megabytes", min=1, help="Skip larger documents.")]
-Entities = Annotated[Path | None, typer.Option("--entities", metavar="KB", help="Base of entities in the documents.")]
+MostMegabytes = Annotated[int, Option("--most-megabytes", min=1, help="Skip larger documents.")]
+Entities = Annotated[Path | None, Option("--entities", metavar="KB", help="Base of entities in the documents.")]
 Visible = Annotated[
     Path | None,
-    typer.Option("--visible", metavar="FILE", help='File of access rules: TOML such as "hr/*" = ["hr", "board"].'),
+    Option("--visible", metavar="FILE", help='File of access rules: TOML such as "hr/*" = ["hr", "board"].'),
 ]
-Widen = Annotated[bool, typer.Option("--widen", help="Allow changes that make data visible to more people.")]
+Widen = Annotated[bool, Option("--widen", help="Allow changes that make data visible to more people.")]
 NodesOnly = Annotated[
-    bool,
-    typer.Option("--nodes-only", help="Read only names, texts and values of a remote graph, for #texts=KB."),
+    bool, Option("--nodes-only", help="Read only names, texts and values of a remote graph, for #texts=KB.")
 ]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links in a folder, even out of it.")]
+FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a folder, even out of it.")]
 Include = Annotated[
     list[str] | None,
-    typer.Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
+    Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="TYPE", help="Skip this type, or keys such as 'http://…/*'.")
+    list[str] | None, Option("--exclude", metavar="TYPE", help="Skip this type, or keys such as 'http://…/*'.")
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip and list invalid rows.")]
+SkipBad = Annotated[bool, Option("--skip-bad", help="Skip and list invalid rows.")]
 
 
 def build(
@@ -134,20 +127,14 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build a knowledge base from tables, nodes and edges, triples, RDF, a database or documents."""
+    from clew.api import build as build_base
     from clew.core.workers import hired
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
     from clew.documents.rows import DocumentOptions
-    from clew.documents.workbooks import with_workbooks
-    from clew.store.building import build as build_base
-    from clew.store.building import into
-    from clew.store.graph.schema_file import schema_edits
-    from clew.store.graph.visibility import read_rules, restricted
-    from clew.store.remote_bases import read_remote_nodes, with_logins
-    from clew.store.sources.categories import with_categories
+    from clew.store.graph.visibility import read_rules
     from clew.store.sources.databases import is_url
     from clew.store.sources.files import SourceOptions
-    from clew.store.sources.read import read_sources
 
     files = [Path(source) for source in sources or () if not is_url(source)]
     rules = {} if visible is None else read_rules(visible)
@@ -168,22 +155,11 @@ def build(
     read = source_options(nodes, edges, triples, columns, encoding, skip_bad, follow_links)
     read = replace(read, include=tuple(include or ()), exclude=tuple(exclude or ()))
     options = replace(read, node_type=node_type, language=language, trust=trust)
-    edits = schema_edits(schema, [*files, *options.nodes, *options.edges, *options.triples])
+    if nodes_only and options != SourceOptions():
+        raise InputError("--nodes-only reads no files: leave out the options for reading files")
+    how = {"skip_bad": skip_bad, "nodes_only": nodes_only, "widen": widen}
     with stages("building") as say:
-        say("reading")
-        if nodes_only:
-            if options != SourceOptions():
-                raise InputError("--nodes-only reads no files: leave out the options for reading files")
-            tables = restricted(read_remote_nodes(sources or []), rules)
-        else:
-            tables = with_categories(
-                restricted(read_sources(with_workbooks(with_logins(sources or [])), options), rules)
-            )
-
-        def build_in(folder: Path) -> BuildReport:
-            return build_base(tables, folder, edits=edits, skip_bad=skip_bad, widen=widen, say=say)
-
-        report = into(output, build_in, say, widen=widen)
+        report = build_base(sources or [], output, options=options, schema=schema, visible=rules, say=say, **how)
     with hired(ray) as workers:
         finish(report, output, embed, as_json, workers)
 
@@ -223,8 +199,8 @@ def update(
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,
     triples: TripleFiles = None,
-    delete_nodes: Annotated[list[str] | None, typer.Option("--delete-nodes", help="A key, or a file of keys.")] = None,
-    delete_edges: Annotated[Files, typer.Option("--delete-edges", help="A file of edges to remove.")] = None,
+    delete_nodes: Annotated[list[str] | None, Option("--delete-nodes", help="A key, or a file of keys.")] = None,
+    delete_edges: Annotated[Files, Option("--delete-edges", help="A file of edges to remove.")] = None,
     columns: Map = None,
     encoding: Encoding = None,
     skip_bad: SkipBad = False,

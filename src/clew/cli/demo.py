@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from clew.cli.ask import show_answer
 from clew.cli.options import AsJson
@@ -59,7 +59,7 @@ def demo_pictures(base: Base, folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def demo(
-    folder: Annotated[Path, typer.Option("--folder", help="Folder for the demonstration bases.")] = Path(".demo"),
+    folder: Annotated[Path, Option("--folder", help="Folder for the demonstration bases.")] = Path(".demo"),
     as_json: AsJson = False,
 ) -> None:
     """Build two small knowledge bases, a medical graph and a folder of documents, and ask them five questions."""

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from clew.cli import options as opt
 from clew.cli.output import err, out, print_json, print_plain, print_table, stages, tell
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
-    html: Annotated[Path | None, typer.Option("--html", help="Write a self-contained HTML page.")] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="Metric for comparisons. Default: hit@1.")] = None,
-    failures: Annotated[int, typer.Option("--failures", min=0, help="Number of worst failures to list.")] = 3,
+    folders: Annotated[list[Path], Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
+    html: Annotated[Path | None, Option("--html", help="Write a self-contained HTML page.")] = None,
+    metric: Annotated[str | None, Option("--metric", help="Metric for comparisons. Default: hit@1.")] = None,
+    failures: Annotated[int, Option("--failures", min=0, help="Number of worst failures to list.")] = 3,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -85,33 +85,32 @@ def show_failure(label: str, failure: dict[str, object]) -> None:
 def evaluate(
     questions: opt.Questions,
     kb: opt.DatasetBase = None,
-    method: Annotated[list[str], typer.Option("--method", "-m", help="Method, repeatable.")] = ["auto"],  # noqa: B006
-    model: Annotated[str, typer.Option("--model", help="The language model, or none.")] = "none",
+    method: Annotated[list[str], Option("--method", "-m", help="Method, repeatable.")] = ["auto"],  # noqa: B006
+    model: Annotated[str, Option("--model", help="The language model, or none.")] = "none",
     embedder: opt.EmbedderOption = None,
     option: opt.Options = None,
     limit: opt.Sample = None,
     seed: opt.SampleSeed = 0,
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = None,
+    output: Annotated[Path | None, Option("--out", "-o", help="Output folder. Run again to continue.")] = None,
     match: Annotated[
-        Literal["strict", "lenient"] | None, typer.Option("--match", help="Name comparison. Default: strict.")
+        Literal["strict", "lenient"] | None, Option("--match", help="Name comparison. Default: strict.")
     ] = None,
     topics: opt.Topics = False,
     per_question: Annotated[
-        bool, typer.Option("--per-question", help="Ask each question only over its own paragraphs.")
+        bool, Option("--per-question", help="Ask each question only over its own paragraphs.")
     ] = False,
     graph: Annotated[
-        str | None, typer.Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, knn, ….")
+        str | None, Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, knn, ….")
     ] = None,
-    neighbours: Annotated[int | None, typer.Option("--neighbours", min=1, help="Neighbours per passage.")] = None,
-    titles: Annotated[bool, typer.Option("--titles/--no-titles", help="Include titles in passages.")] = True,
-    sentences: Annotated[bool, typer.Option("--sentences", help="Make every sentence of a corpus a passage.")] = False,
+    neighbours: Annotated[int | None, Option("--neighbours", min=1, help="Neighbours per passage.")] = None,
+    titles: Annotated[bool, Option("--titles/--no-titles", help="Include titles in passages.")] = True,
+    sentences: Annotated[bool, Option("--sentences", help="Make every sentence of a corpus a passage.")] = False,
     documents: Annotated[
-        int | None,
-        typer.Option("--documents", min=1, help="Ask each question over N documents, including its own."),
+        int | None, Option("--documents", min=1, help="Ask each question over N documents, including its own.")
     ] = None,
-    label: Annotated[str | None, typer.Option("--label", help="Label of the set, such as reduced or human.")] = None,
+    label: Annotated[str | None, Option("--label", help="Label of the set, such as reduced or human.")] = None,
     concurrency: Annotated[
-        int | None, typer.Option("--concurrency", "-j", min=1, help="Parallel questions. 8 with a model, else 1.")
+        int | None, Option("--concurrency", "-j", min=1, help="Parallel questions. 8 with a model, else 1.")
     ] = None,
     ray: opt.Ray = None,
     max_calls: opt.MaxCalls = None,
@@ -252,9 +251,9 @@ def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[QuestionRo
 
 
 def grade(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
+    folders: Annotated[list[Path], Argument(metavar="DIR…", help="Folders of `clew eval --out`.")],
     questions: opt.Questions,
-    model: Annotated[str, typer.Option("--model", help="The language model that grades.")],
+    model: Annotated[str, Option("--model", help="The language model that grades.")],
     as_json: opt.AsJson = False,
 ) -> None:
     """Grade the written answers of runs by a language model, in both orders, and compare with exact match."""
@@ -292,12 +291,10 @@ def grade(
 
 
 def reproduce_tables(
-    tables: Annotated[list[str] | None, typer.Argument(metavar="TABLE…", help="Tables to run. Default: all.")] = None,
-    data: Annotated[Path, typer.Option("--data", help="Folder with one subfolder per data set.")] = Path(),
-    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder. Run again to continue.")] = Path(
-        "reproduced"
-    ),
-    method: Annotated[list[str] | None, typer.Option("--method", "-m", help="Method instead of the table's.")] = None,
+    tables: Annotated[list[str] | None, Argument(metavar="TABLE…", help="Tables to run. Default: all.")] = None,
+    data: Annotated[Path, Option("--data", help="Folder with one subfolder per data set.")] = Path(),
+    output: Annotated[Path, Option("--out", "-o", help="Output folder. Run again to continue.")] = Path("reproduced"),
+    method: Annotated[list[str] | None, Option("--method", "-m", help="Method instead of the table's.")] = None,
     limit: opt.Sample = None,
     seed: opt.SampleSeed = 0,
     as_json: opt.AsJson = False,

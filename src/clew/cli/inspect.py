@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from clew.cli.options import AnyBase, AsJson, Base, EmbedderOption, Force, Groups, group_names
 from clew.cli.output import out, print_json, print_plain, print_table, stages, tell
@@ -23,12 +24,18 @@ KINDS = {
 }
 
 
+def opened_base(base: str | Path, groups: str | None, embedder: str | None = None) -> PublicBase:
+    """Open a base as visible to some groups."""
+    from clew.api import open as open_kb
+
+    return open_kb(base, embedder=embedder, groups=group_names(groups))
+
+
 def info(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Show the types, relations and sizes of a knowledge base, and the origin of its texts and vectors."""
-    from clew.api import open as open_kb
     from clew.store.remote_bases import shown_place
 
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     facts = tools.describe() | {"embedder": tools.remembered_embedder}
     if as_json:
         print_json(facts)
@@ -73,10 +80,9 @@ def _where_searched(facts: dict[str, Any]) -> str:
 
 def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> None:
     """Print the schema as TOML, to be edited and passed to `clew build --schema FILE`."""
-    from clew.api import open as open_kb
     from clew.store.graph.schema_file import write_schema
 
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     if as_json:
         print_json(asdict(tools.stored.schema))
         return
@@ -85,47 +91,43 @@ def schema(base: AnyBase, groups: Groups = None, as_json: AsJson = False) -> Non
 
 def export(
     base: AnyBase,
-    file: Annotated[Path, typer.Argument(metavar="OUT.duckdb", help="The file to write.")],
+    file: Annotated[Path, Argument(metavar="OUT.duckdb", help="The file to write.")],
     groups: Groups = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a base as a DuckDB file. `clew ask --json` gives the SQL of an answer as `query.sql`."""
-    from clew.api import open as open_kb
-
-    opened = open_kb(base, groups=group_names(groups))
+    opened = opened_base(base, groups)
     opened.export(file, force=force)
     tell(as_json, {"file": str(file)}, f"written: {file}")
 
 
 def show(
     base: AnyBase,
-    node: Annotated[str, typer.Argument(help="The key of a node, or a name.")],
-    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of neighbours per relation.")] = 10,
+    node: Annotated[str, Argument(help="The key of a node, or a name.")],
+    most: Annotated[int, Option("--most", min=1, help="Maximum number of neighbours per relation.")] = 10,
     page_file: Annotated[
         Path | None,
-        typer.Option("--page", metavar="OUT.png", help="Write the node's PDF page as a picture with its lines marked."),
+        Option("--page", metavar="OUT.png", help="Write the node's PDF page as a picture with its lines marked."),
     ] = None,
     files: Annotated[
-        Path | None,
-        typer.Option("--files", metavar="FOLDER", help="Folder of the PDF, if it was moved since the build."),
+        Path | None, Option("--files", metavar="FOLDER", help="Folder of the PDF, if it was moved since the build.")
     ] = None,
     groups: Groups = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the document, aliases and neighbours of a node, or its page of a PDF."""
-    from clew.api import open as open_kb
     from clew.core.disk import refuse_existing
     from clew.store.graph.description import node_page
 
     refuse_existing(page_file, force=force)
     if page_file is not None:
-        write_page(open_kb(base, groups=group_names(groups)), node, page_file, files, as_json)
+        write_page(opened_base(base, groups), node, page_file, files, as_json)
         return
     if files is not None:
         raise InputError("--files requires --page: add --page OUT.png")
-    tools = open_kb(base, groups=group_names(groups)).tools
+    tools = opened_base(base, groups).tools
     page = node_page(tools.kb, tools.find_node(node), most)
     if as_json:
         print_json(page)
@@ -195,20 +197,16 @@ def _with_attributes(node: dict[str, Any]) -> str:
 
 def find(
     base: AnyBase,
-    text: Annotated[str, typer.Argument(help="A name, or words to search with --text.")],
-    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
-    in_text: Annotated[
-        bool, typer.Option("--text", help="Search the documents with BM25 instead of the names.")
-    ] = False,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of nodes to show.")] = 10,
+    text: Annotated[str, Argument(help="A name, or words to search with --text.")],
+    type: Annotated[str | None, Option("--type", help="Only nodes of this type.")] = None,
+    in_text: Annotated[bool, Option("--text", help="Search the documents with BM25 instead of the names.")] = False,
+    k: Annotated[int, Option("-k", min=1, help="Number of nodes to show.")] = 10,
     embedder: EmbedderOption = None,
     groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """Find nodes by name (exact, then fuzzy, then by meaning) or by their text."""
-    from clew.api import open as open_kb
-
-    opened = open_kb(base, embedder=embedder, groups=group_names(groups))
+    opened = opened_base(base, groups, embedder)
     rows = [asdict(found) for found in opened.find(text, type, k, in_text=in_text)]
     if as_json:
         print_json(rows)
@@ -224,7 +222,7 @@ PROBLEMS_FOUND = 3
 
 def check(
     base: Base,
-    most: Annotated[int, typer.Option("--most", min=1, help="Maximum number of examples per problem.")] = 5,
+    most: Annotated[int, Option("--most", min=1, help="Maximum number of examples per problem.")] = 5,
     groups: Groups = None,
     as_json: AsJson = False,
 ) -> None:
@@ -232,10 +230,9 @@ def check(
 
     The exit status is 0 without problems, 3 with problems, and 1 or 2 if the base cannot be read.
     """
-    from clew.api import open as open_kb
     from clew.store.curation.checks import check_data
 
-    findings = check_data(open_kb(base, groups=group_names(groups)).tools.local, most)
+    findings = check_data(opened_base(base, groups).tools.local, most)
     if as_json:
         print_json({"base": str(base), "problems": [asdict(finding) for finding in findings]})
     elif not findings:
@@ -252,18 +249,15 @@ def check(
 
 def dedup(
     base: Base,
-    type: Annotated[str | None, typer.Option("--type", help="Only nodes of this type.")] = None,
-    least: Annotated[
-        float, typer.Option("--least", min=0, max=1, help="Minimum confidence to show or merge a pair.")
-    ] = 0.9,
-    merge: Annotated[bool, typer.Option("--merge", help="Merge each group into one node.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Undo the last --merge.")] = False,
+    type: Annotated[str | None, Option("--type", help="Only nodes of this type.")] = None,
+    least: Annotated[float, Option("--least", min=0, max=1, help="Minimum confidence to show or merge a pair.")] = 0.9,
+    merge: Annotated[bool, Option("--merge", help="Merge each group into one node.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Undo the last --merge.")] = False,
     embedder: EmbedderOption = None,
     seen_by: Groups = None,
     as_json: AsJson = False,
 ) -> None:
     """List likely duplicates with reasons, and merge them with --merge."""
-    from clew.api import open as open_kb
     from clew.store.curation.duplicates import find_duplicates
     from clew.store.curation.duplicates import groups as clusters
     from clew.store.curation.merging import merge as merge_groups
@@ -280,7 +274,7 @@ def dedup(
         return
     if merge:
         sweep(base)
-    tools = open_kb(base, embedder=embedder, groups=group_names(seen_by)).tools
+    tools = opened_base(base, seen_by, embedder).tools
     with stages("comparing") as say:
         say("names, neighbours and documents")
         pairs = find_duplicates(tools, type, least=least)

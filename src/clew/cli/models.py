@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
 from clew.cli.options import AsJson
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 def models(
     spec: Annotated[
-        list[str] | None, typer.Argument(metavar="MODEL…", help="Check only these models, by name or as for --model.")
+        list[str] | None, Argument(metavar="MODEL…", help="Check only these models, by name or as for --model.")
     ] = None,
     try_out: Annotated[
-        bool, typer.Option("--try", help="Detect capabilities by one short request each, which may cost money.")
+        bool, Option("--try", help="Detect capabilities by one short request each, which may cost money.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -64,14 +65,12 @@ def _in_words(known: Capabilities | None) -> str:
     return ", ".join([*size, f"{known.context_tokens:,} tokens", *(name for name, can in able.items() if can)])
 
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of `--model batch:DIR`.", show_default=False)]
+Folder = Annotated[Path, Argument(metavar="DIR", help="The folder of `--model batch:DIR`.", show_default=False)]
 
 
 def run(
     folder: Folder,
-    model: Annotated[
-        str, typer.Option("--model", help="Model to use: hf:FOLDER, gguf:FILE, http://…#NAME, openai:NAME.")
-    ],
+    model: Annotated[str, Option("--model", help="Model to use: hf:FOLDER, gguf:FILE, http://…#NAME, openai:NAME.")],
     as_json: AsJson = False,
 ) -> None:
     """Answer the pending requests of a folder with a model of your choice, on a GPU if available."""
@@ -148,9 +147,7 @@ PLACES = {
 """Command that installs the script of each shell."""
 
 
-def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="Name of the shell.")],
-) -> None:
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="Name of the shell.")]) -> None:
     """Print a completion script, such as `clew completion bash >> ~/.bashrc`."""
     typer.echo(f"# {PLACES[shell]}")
     typer.echo(get_completion_script(prog_name="clew", complete_var="_CLEW_COMPLETE", shell=shell))

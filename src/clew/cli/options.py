@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from clew.core.errors import InputError
 
@@ -21,95 +21,85 @@ def _folder(given: Path) -> Path:
 
 
 Base = Annotated[
-    Path,
-    typer.Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False, callback=_folder),
+    Path, Argument(metavar="KB", help="The folder of a knowledge base.", show_default=False, callback=_folder)
 ]
 AnyBase = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="KB",
         help="A knowledge base, postgresql://…#BASE, sparql+http://HOST/query[#texts=KB], or bolt://HOST/DATABASE[#texts=KB].",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Options = Annotated[
     list[str] | None,
-    typer.Option("--option", "-O", metavar="NAME=VALUE", help="Set an option of the method, see `clew methods`."),
+    Option("--option", "-O", metavar="NAME=VALUE", help="Set an option of the method, see `clew methods`."),
 ]
-Method = Annotated[str, typer.Option("--method", "-m", help="Method for answering, see `clew methods`.")]
-Shown = Annotated[int, typer.Option("-k", min=1, help="Number of answers to show.")]
-ShownAll = Annotated[bool, typer.Option("--all", help="Show all answers.")]
-ShownMore = Annotated[bool, typer.Option("--more", help="Show the other passages of documents with their evidence.")]
-NoKinds = Annotated[
-    bool,
-    typer.Option("--no-kinds", help="Match names exactly, without their descendants in a hierarchy."),
-]
-EstimateOnly = Annotated[bool, typer.Option("--estimate", help="Estimate the cost without calling the model.")]
-TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write the steps to this file as JSON lines.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist already.")]
+Method = Annotated[str, Option("--method", "-m", help="Method for answering, see `clew methods`.")]
+Shown = Annotated[int, Option("-k", min=1, help="Number of answers to show.")]
+ShownAll = Annotated[bool, Option("--all", help="Show all answers.")]
+ShownMore = Annotated[bool, Option("--more", help="Show the other passages of documents with their evidence.")]
+NoKinds = Annotated[bool, Option("--no-kinds", help="Match names exactly, without their descendants in a hierarchy.")]
+EstimateOnly = Annotated[bool, Option("--estimate", help="Estimate the cost without calling the model.")]
+TraceFile = Annotated[Path | None, Option("--trace", help="Write the steps to this file as JSON lines.")]
+Force = Annotated[bool, Option("--force", help="Overwrite files that exist already.")]
 Fix = Annotated[
-    list[str] | None,
-    typer.Option("--fix", metavar="NAME=KEY", help="Link a name in the question to a node, repeatable."),
+    list[str] | None, Option("--fix", metavar="NAME=KEY", help="Link a name in the question to a node, repeatable.")
 ]
 Exclude = Annotated[
-    list[str] | None, typer.Option("--exclude", metavar="NAME", help="Words that are not a name, repeatable.")
+    list[str] | None, Option("--exclude", metavar="NAME", help="Words that are not a name, repeatable.")
 ]
 
 Groups = Annotated[
     str | None,
-    typer.Option(
-        "--groups", metavar="GROUP,…", help="Show the base as visible to these groups. Default: the whole base."
-    ),
+    Option("--groups", metavar="GROUP,…", help="Show the base as visible to these groups. Default: the whole base."),
 ]
 RelationFix = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--relation",
         metavar="OLD=NEW",
         help="Replace a relation in the interpretation of the question. `OLD=^OLD` reverses it.",
     ),
 ]
-TypeFix = Annotated[str | None, typer.Option("--type", help="Node type of the answers.")]
+TypeFix = Annotated[str | None, Option("--type", help="Node type of the answers.")]
 
 Model = Annotated[
     str,
-    typer.Option(
+    Option(
         "--model", help="The language model: openai:NAME, ollama:NAME, lmstudio:NAME, http://…#NAME, gguf:FILE, none."
     ),
 ]
 EmbedderOption = Annotated[
-    str | None,
-    typer.Option("--embedder", help="Embedder of the base's vectors, if it is not one of Clew's."),
+    str | None, Option("--embedder", help="Embedder of the base's vectors, if it is not one of Clew's.")
 ]
-MaxCalls = Annotated[int | None, typer.Option("--max-calls", min=0, help="Maximum number of model calls.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", min=0, help="Maximum number of tokens.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", min=0, help="Maximum cost in dollars.")]
-MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", min=0, help="Time limit for model calls in seconds.")
-]
+MaxCalls = Annotated[int | None, Option("--max-calls", min=0, help="Maximum number of model calls.")]
+MaxTokens = Annotated[int | None, Option("--max-tokens", min=0, help="Maximum number of tokens.")]
+MaxCost = Annotated[float | None, Option("--max-cost", min=0, help="Maximum cost in dollars.")]
+MaxSeconds = Annotated[float | None, Option("--max-seconds", min=0, help="Time limit for model calls in seconds.")]
 
 Questions = Annotated[
     str,
-    typer.Option(
+    Option(
         "--questions",
         "-q",
         metavar="FILE|DATASET:PATH[:SPLIT]",
         help="Questions with answers, as JSON lines or a data set.",
     ),
 ]
-DatasetBase = Annotated[str | None, typer.Option("--kb", help="Knowledge base. Default: the base of the data set.")]
-Topics = Annotated[bool, typer.Option("--topics", help="Mark the topic entities in the questions.")]
-Sample = Annotated[int | None, typer.Option("--limit", min=1, help="Use a random sample of N questions.")]
-SampleSeed = Annotated[int, typer.Option("--seed", help="Random seed for the sample.")]
+DatasetBase = Annotated[str | None, Option("--kb", help="Knowledge base. Default: the base of the data set.")]
+Topics = Annotated[bool, Option("--topics", help="Mark the topic entities in the questions.")]
+Sample = Annotated[int | None, Option("--limit", min=1, help="Use a random sample of N questions.")]
+SampleSeed = Annotated[int, Option("--seed", help="Random seed for the sample.")]
 CandidateSource = Annotated[
-    str, typer.Option("--source", help="Source of candidates: nearby, another method, model, samples, beams or a file.")
+    str, Option("--source", help="Source of candidates: nearby, another method, model, samples, beams or a file.")
 ]
-MaxHops = Annotated[int, typer.Option("--max-hops", min=1, help="Maximum path length in edges.")]
+MaxHops = Annotated[int, Option("--max-hops", min=1, help="Maximum path length in edges.")]
 
 Ray = Annotated[
     str | None,
-    typer.Option("--ray", metavar="auto|HOST:PORT", help="Distribute the work with Ray, on this machine or a cluster."),
+    Option("--ray", metavar="auto|HOST:PORT", help="Distribute the work with Ray, on this machine or a cluster."),
 ]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
@@ -26,30 +27,25 @@ MOST_WORKERS = 8
 def serve(
     bases: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KB…", help="Folders of knowledge bases, or postgresql://…#BASE.", show_default=False),
+        Argument(metavar="KB…", help="Folders of knowledge bases, or postgresql://…#BASE.", show_default=False),
     ] = None,
     documents: Annotated[
-        list[Path] | None, typer.Option("--documents", metavar="FOLDER", help="Base that grows by uploads.")
+        list[Path] | None, Option("--documents", metavar="FOLDER", help="Base that grows by uploads.")
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option("--model", metavar="[NAME=]SPEC", help="Model offered on the page.")
+        list[str] | None, Option("--model", metavar="[NAME=]SPEC", help="Model offered on the page.")
     ] = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port. 0 picks a free port.")] = 8321,
-    host_name: Annotated[
-        list[str] | None, typer.Option("--host-name", help="Host name of the server, repeatable.")
-    ] = None,
-    token: Annotated[
-        str | None, typer.Option("--token", envvar="CLEW_TOKEN", help="Admin token with full access.")
-    ] = None,
-    keys: Annotated[Path | None, typer.Option("--keys", help="TOML file of tokens and their permissions.")] = None,
+    host: Annotated[str, Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option("--port", min=0, max=65535, help="Port. 0 picks a free port.")] = 8321,
+    host_name: Annotated[list[str] | None, Option("--host-name", help="Host name of the server, repeatable.")] = None,
+    token: Annotated[str | None, Option("--token", envvar="CLEW_TOKEN", help="Admin token with full access.")] = None,
+    keys: Annotated[Path | None, Option("--keys", help="TOML file of tokens and their permissions.")] = None,
     users: Annotated[
-        Path | None,
-        typer.Option("--users", metavar="FILE", help="File of user accounts, created at the first start."),
+        Path | None, Option("--users", metavar="FILE", help="File of user accounts, created at the first start.")
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--state",
             metavar="postgresql://…",
             help="Database for users, runs and bases created on the page, shared by several servers. "
@@ -58,36 +54,35 @@ def serve(
     ] = None,
     oidc: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--oidc", metavar="FILE", help="TOML file of an OIDC provider for sign-in. Requires --users or --state."
         ),
     ] = None,
-    runs: Annotated[Path | None, typer.Option("--runs", help="Folder for finished runs, to keep links valid.")] = None,
+    runs: Annotated[Path | None, Option("--runs", help="Folder for finished runs, to keep links valid.")] = None,
     made: Annotated[
-        Path | None, typer.Option("--bases", metavar="FOLDER", help="Folder for bases that admins create on the page.")
+        Path | None, Option("--bases", metavar="FOLDER", help="Folder for bases that admins create on the page.")
     ] = None,
     source: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--source",
             metavar="PLACE",
             help="File, folder or address allowed as a source of bases created on the page.",
         ),
     ] = None,
     evaluations: Annotated[
-        Path | None, typer.Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
+        Path | None, Option("--evaluations", metavar="FOLDER", help="Show the runs of `clew eval --out FOLDER`.")
     ] = None,
-    max_cost: Annotated[float | None, typer.Option("--max-cost", min=0, help="Total dollars for models.")] = None,
-    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Total number of model calls.")] = None,
-    per_minute: Annotated[int, typer.Option("--per-minute", min=1, help="Requests per minute and client.")] = 600,
+    max_cost: Annotated[float | None, Option("--max-cost", min=0, help="Total dollars for models.")] = None,
+    max_calls: Annotated[int | None, Option("--max-calls", min=0, help="Total number of model calls.")] = None,
+    per_minute: Annotated[int, Option("--per-minute", min=1, help="Requests per minute and client.")] = 600,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
+        Option("--workers", min=1, help="Processes for questions without a model.", show_default="one a core"),
     ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Log every request, without its question.")] = False,
+    log: Annotated[bool, Option("--log", help="Log every request, without its question.")] = False,
     groups: Annotated[
-        str | None,
-        typer.Option("--groups", metavar="GROUP,…", help="Groups of the users. Default: none, only public data."),
+        str | None, Option("--groups", metavar="GROUP,…", help="Groups of the users. Default: none, only public data.")
     ] = None,
 ) -> None:
     """Serve bases: a page to ask and explore, a REST API, an OpenAI-compatible endpoint and MCP."""
@@ -186,10 +181,10 @@ def _team(team: Team) -> Team:
 
 def users(
     place: Annotated[
-        str, typer.Argument(metavar="FILE", help="The file of `clew serve --users`, or the database of `--state`.")
+        str, Argument(metavar="FILE", help="The file of `clew serve --users`, or the database of `--state`.")
     ],
     new_password: Annotated[
-        str | None, typer.Option("--new-password", metavar="NAME", help="Reset this user's password.")
+        str | None, Option("--new-password", metavar="NAME", help="Reset this user's password.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -219,7 +214,7 @@ def users(
 
 
 def mcp(
-    bases: Annotated[list[str], typer.Argument(metavar="KB…", help="Folders of bases, or postgresql://…#BASE.")],
+    bases: Annotated[list[str], Argument(metavar="KB…", help="Folders of bases, or postgresql://…#BASE.")],
     groups: Groups = None,
 ) -> None:
     """Offer tools, resources and prompts about bases to an agent (Model Context Protocol, stdio)."""

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from clew.cli import options as opt
 from clew.cli.output import err, out, print_json, print_table, progress_bar
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from clew.store.graph.protocol import KnowledgeBase
 
 Entities = Annotated[
-    list[str], typer.Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
+    list[str], Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
 ]
 
 
 def subgraph(
     base: opt.AnyBase,
     entities: Entities,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print text, the default without --svg.")] = False,
-    model: Annotated[str, typer.Option("--model", help="Language model that writes sentences about it.")] = "none",
+    svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
+    text: Annotated[bool, Option("--text", help="Print text, the default without --svg.")] = False,
+    model: Annotated[str, Option("--model", help="Language model that writes sentences about it.")] = "none",
     most_hops: opt.MaxHops = 4,
-    most_paths: Annotated[int, typer.Option("--max-paths", min=1, help="Maximum number of paths per entity.")] = 50,
+    most_paths: Annotated[int, Option("--max-paths", min=1, help="Maximum number of paths per entity.")] = 50,
     groups: opt.Groups = None,
     force: opt.Force = False,
     as_json: opt.AsJson = False,
@@ -93,12 +93,12 @@ def show_subgraph(kb: KnowledgeBase, found: Subgraph) -> None:
 
 def subgraphs(
     questions: opt.Questions,
-    output: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.jsonl", help="The file to write.")],
+    output: Annotated[Path, Option("--out", "-o", metavar="FILE.jsonl", help="The file to write.")],
     kb: opt.DatasetBase = None,
     source: opt.CandidateSource = "nearby",
-    candidates: Annotated[int, typer.Option("--candidates", min=1, help="Candidates per question.")] = 20,
-    model: Annotated[str, typer.Option("--model", help="The language model that generates candidates.")] = "none",
-    writer: Annotated[str, typer.Option("--writer", help="Language model that describes each subgraph.")] = "none",
+    candidates: Annotated[int, Option("--candidates", min=1, help="Candidates per question.")] = 20,
+    model: Annotated[str, Option("--model", help="The language model that generates candidates.")] = "none",
+    writer: Annotated[str, Option("--writer", help="Language model that describes each subgraph.")] = "none",
     max_hops: opt.MaxHops = 4,
     topics: opt.Topics = False,
     limit: opt.Sample = None,

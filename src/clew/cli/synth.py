@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from clew.cli import options as opt
 from clew.cli.ask import show_estimate
@@ -17,28 +17,27 @@ if TYPE_CHECKING:
 
 def synth(
     base: opt.Base,
-    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder. Run again to continue a stopped run.")],
-    count: Annotated[int, typer.Option("-n", min=1, help="Number of questions.")] = 1000,
+    output: Annotated[Path, Option("--out", "-o", help="Output folder. Run again to continue a stopped run.")],
+    count: Annotated[int, Option("-n", min=1, help="Number of questions.")] = 1000,
     templates: Annotated[
-        str | None,
-        typer.Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="Default: from the schema."),
+        str | None, Option("--templates", metavar="FILE.toml|amazon|mag|prime", help="Default: from the schema.")
     ] = None,
-    kinds: Annotated[str, typer.Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = (
+    kinds: Annotated[str, Option("--kinds", metavar="KIND,…", help="Kinds of questions.")] = (
         "1-hop,2-hop,intersection,negation,metapath-and,textual"
     ),
     roles: Annotated[
-        str, typer.Option("--roles", metavar="ROLE,…", help="Roles of users, such as doctor,patient. Default: user.")
+        str, Option("--roles", metavar="ROLE,…", help="Roles of users, such as doctor,patient. Default: user.")
     ] = "",
     model: opt.Model = "none",
     rewriter: Annotated[
-        str | None, typer.Option("--rewriter", help="Model that rewrites the questions. Default: --model.")
+        str | None, Option("--rewriter", help="Model that rewrites the questions. Default: --model.")
     ] = None,
     judge: Annotated[
-        list[str] | None, typer.Option("--judge", help="Model that judges the questions, repeatable. Default: --model.")
+        list[str] | None, Option("--judge", help="Model that judges the questions, repeatable. Default: --model.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed for the questions.")] = 0,
+    seed: Annotated[int, Option("--seed", help="Random seed for the questions.")] = 0,
     beside: Annotated[
-        Path | None, typer.Option("--beside", help="A folder of real STaRK data to compare with (amazon/, mag/, …).")
+        Path | None, Option("--beside", help="A folder of real STaRK data to compare with (amazon/, mag/, …).")
     ] = None,
     max_calls: opt.MaxCalls = None,
     max_tokens: opt.MaxTokens = None,

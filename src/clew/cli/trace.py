@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from clew.cli.options import AsJson, Force
 from clew.cli.output import err, out, print_json
@@ -24,11 +24,11 @@ MOST_CALLS = 12
 
 
 def trace(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file written by `clew ask --trace`.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="A file written by `clew ask --trace`.")],
     otel: Annotated[
-        Path | None, typer.Option("--otel", help="Also write OpenTelemetry spans (OTLP JSON) to this file.")
+        Path | None, Option("--otel", help="Also write OpenTelemetry spans (OTLP JSON) to this file.")
     ] = None,
-    replies: Annotated[bool, typer.Option("--replies", help="Show the start of each model reply.")] = False,
+    replies: Annotated[bool, Option("--replies", help="Show the start of each model reply.")] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:

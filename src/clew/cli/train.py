@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
 from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
@@ -16,40 +16,38 @@ from clew.core.errors import InputError
 if TYPE_CHECKING:
     from clew.lab.evaluation.rankers import RankerReport
 
-Weights = Annotated[Path, typer.Option("--out", "-o", help="Output folder for the weights.")]
-LeftOut = Annotated[str | None, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
-Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the questions.")]
-Seed = Annotated[int, typer.Option("--seed", help="Random seed for folds and training.")]
-Minutes = Annotated[float | None, typer.Option("--minutes", min=0.01, help="Time limit in minutes.")]
+Weights = Annotated[Path, Option("--out", "-o", help="Output folder for the weights.")]
+LeftOut = Annotated[str | None, Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
+Epochs = Annotated[int, Option("--epochs", min=1, help="Passes over the questions.")]
+Seed = Annotated[int, Option("--seed", help="Random seed for folds and training.")]
+Minutes = Annotated[float | None, Option("--minutes", min=0.01, help="Time limit in minutes.")]
 
 
 def ranker(
     questions: Questions,
-    output: Annotated[Path, typer.Option("--out", "-o", help="Output folder for the ranker.")],
+    output: Annotated[Path, Option("--out", "-o", help="Output folder for the ranker.")],
     kb: DatasetBase = None,
     kind: Annotated[
-        Literal["linear", "logistic", "catboost", "neural"], typer.Option("--ranker", help="Kind of ranker.")
+        Literal["linear", "logistic", "catboost", "neural"], Option("--ranker", help="Kind of ranker.")
     ] = "logistic",
     features: Annotated[
-        str,
-        typer.Option("--features", help="Feature groups: text,graph,g2t,match,source. Neural: text or g2t,highlight."),
+        str, Option("--features", help="Feature groups: text,graph,g2t,match,source. Neural: text or g2t,highlight.")
     ] = "text,graph,g2t",
     source: CandidateSource = "nearby",
-    candidates: Annotated[int, typer.Option("--candidates", min=2, help="Candidates per question.")] = 20,
+    candidates: Annotated[int, Option("--candidates", min=2, help="Candidates per question.")] = 20,
     model: Annotated[
-        str, typer.Option("--model", help="Language model that generates candidates or describes subgraphs.")
+        str, Option("--model", help="Language model that generates candidates or describes subgraphs.")
     ] = "none",
     texts: Annotated[
-        Literal["facts", "model"],
-        typer.Option("--texts", help="Texts of subgraphs: fact by fact, or written by the model."),
+        Literal["facts", "model"], Option("--texts", help="Texts of subgraphs: fact by fact, or written by the model.")
     ] = "facts",
     max_hops: MaxHops = 4,
     topics: Topics = False,
-    limit: Annotated[int | None, typer.Option("--limit", min=10, help="Use a random sample of N questions.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="CatBoost: one setting instead of the grid.")] = False,
-    encoder: Annotated[Path | None, typer.Option("--encoder", help="Neural: initial encoder.")] = None,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Neural: passes over the questions.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed for sample, split and training.")] = 0,
+    limit: Annotated[int | None, Option("--limit", min=10, help="Use a random sample of N questions.")] = None,
+    quick: Annotated[bool, Option("--quick", help="CatBoost: one setting instead of the grid.")] = False,
+    encoder: Annotated[Path | None, Option("--encoder", help="Neural: initial encoder.")] = None,
+    epochs: Annotated[int, Option("--epochs", min=1, help="Neural: passes over the questions.")] = 3,
+    seed: Annotated[int, Option("--seed", help="Random seed for sample, split and training.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Train a ranker of candidate answers on questions with gold answers, and evaluate it on held-out questions."""
@@ -122,23 +120,19 @@ def show_report(report: RankerReport) -> None:
 def reader(
     sources: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             help="A knowledge base to fit the reader to, or folders with schemas.jsonl and questions.jsonl, each "
             "question with its query."
         ),
     ],
-    output: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Many schemas: output folder for the weights.")
-    ] = None,
+    output: Annotated[Path | None, Option("--out", "-o", help="Many schemas: output folder for the weights.")] = None,
     model: Annotated[
-        str, typer.Option("--model", help="A base: language model that writes questions about its content.")
+        str, Option("--model", help="A base: language model that writes questions about its content.")
     ] = "none",
-    undo: Annotated[bool, typer.Option("--undo", help="A base: restore the bundled reader.")] = False,
+    undo: Annotated[bool, Option("--undo", help="A base: restore the bundled reader.")] = False,
     left_out: Annotated[
         str | None,
-        typer.Option(
-            "--left-out", metavar="K/N", help="Hold out fold K of N, or schemas by prefixes of their names: j_,k_."
-        ),
+        Option("--left-out", metavar="K/N", help="Hold out fold K of N, or schemas by prefixes of their names: j_,k_."),
     ] = None,
     epochs: Epochs = 7,
     seed: Seed = 0,
@@ -197,16 +191,14 @@ def dense_retriever(
     output: Weights,
     questions: Annotated[
         str | None,
-        typer.Option(
-            "--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Default: questions by `clew synth`."
-        ),
+        Option("--questions", "-q", metavar="FILE|DATASET:PATH[:SPLIT]", help="Default: questions by `clew synth`."),
     ] = None,
-    left_out: Annotated[str, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N.")] = "0/5",
+    left_out: Annotated[str, Option("--left-out", metavar="K/N", help="Hold out fold K of N.")] = "0/5",
     relations: Annotated[
-        bool, typer.Option("--relations/--no-relations", help="Include neighbours in the node documents.")
+        bool, Option("--relations/--no-relations", help="Include neighbours in the node documents.")
     ] = True,
     epochs: Epochs = 8,
-    rate: Annotated[float, typer.Option("--rate", help="Learning rate.")] = 5e-5,
+    rate: Annotated[float, Option("--rate", help="Learning rate.")] = 5e-5,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -248,18 +240,18 @@ def dense_retriever(
 def qa_gnn(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="DATASET:PATH[:SPLIT]|FILE@BASE",
             help="Questions with answers: a data set with its base, or FILE@BASE.",
         ),
     ],
     output: Weights,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Training steps, each on questions of one base.")] = 6000,
+    steps: Annotated[int, Option("--steps", min=1, help="Training steps, each on questions of one base.")] = 6000,
     minutes: Minutes = None,
     kept: Annotated[
-        float, typer.Option("--kept", min=0, max=0.9, help="Share of each base's questions held out for evaluation.")
+        float, Option("--kept", min=0, max=0.9, help="Share of each base's questions held out for evaluation.")
     ] = 0.1,
-    limit: Annotated[int | None, typer.Option("--limit", min=10, help="Random sample of N per source.")] = None,
+    limit: Annotated[int | None, Option("--limit", min=10, help="Random sample of N per source.")] = None,
     left_out: LeftOut = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -300,9 +292,9 @@ def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> N
 
 def feedback(
     base: Base,
-    question: Annotated[str | None, typer.Option("--question", help="Question with its topic as [Name].")] = None,
-    answer: Annotated[list[str] | None, typer.Option("--answer", help="Correct answer: key or name.")] = None,
-    learn: Annotated[bool, typer.Option("--learn", help="Learn from all confirmed answers.")] = False,
+    question: Annotated[str | None, Option("--question", help="Question with its topic as [Name].")] = None,
+    answer: Annotated[list[str] | None, Option("--answer", help="Correct answer: key or name.")] = None,
+    learn: Annotated[bool, Option("--learn", help="Learn from all confirmed answers.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Confirm the answers to a question, or learn from all confirmed answers."""

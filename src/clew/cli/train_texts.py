@@ -6,26 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from clew.cli.options import AsJson
 from clew.cli.output import err
 from clew.cli.train import Epochs, LeftOut, Minutes, Seed, Weights, show_figures
 
 Documents = Annotated[
-    list[Path], typer.Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
+    list[Path], Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
 ]
-Teacher = Annotated[
-    Path | None, typer.Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")
-]
-CrossEncoder = Annotated[
-    Path | None, typer.Option("--start", help="Folder of a cross-encoder (transformers) to start from.")
-]
+Teacher = Annotated[Path | None, Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")]
+CrossEncoder = Annotated[Path | None, Option("--start", help="Folder of a cross-encoder (transformers) to start from.")]
 Start = Annotated[
-    str, typer.Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
+    str, Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
 ]
-Apart = Annotated[str, typer.Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
-Licence = Annotated[str, typer.Option("--licence", help="Licence of the data, for the model card.")]
+Apart = Annotated[str, Option("--left-out", metavar="K/N", help="Hold out fold K of N for evaluation.")]
+Licence = Annotated[str, Option("--licence", help="Licence of the data, for the model card.")]
 
 
 def passages(
@@ -70,12 +66,12 @@ def next_passage(
 
 def graph_to_text(
     sources: Annotated[
-        list[Path], typer.Argument(help='JSON lines {"triples": [[subject, relation, object], …], "text": "…"}.')
+        list[Path], Argument(help='JSON lines {"triples": [[subject, relation, object], …], "text": "…"}.')
     ],
     model: Start,
     output: Weights,
     measured_on: Annotated[
-        list[Path] | None, typer.Option("--measure-on", help="Additional file for evaluation, repeatable.")
+        list[Path] | None, Option("--measure-on", help="Additional file for evaluation, repeatable.")
     ] = None,
     left_out: Apart = "0/10",
     licence: Licence = "",
@@ -99,13 +95,11 @@ def graph_to_text(
 
 
 def traverser(
-    sources: Annotated[
-        list[str], typer.Argument(help="Questions with supporting passages: hotpotqa:FILE, 2wiki:FILE, …")
-    ],
+    sources: Annotated[list[str], Argument(help="Questions with supporting passages: hotpotqa:FILE, 2wiki:FILE, …")],
     model: Start,
     output: Weights,
     measured_on: Annotated[
-        list[str] | None, typer.Option("--measure-on", help="Additional data set for evaluation, repeatable.")
+        list[str] | None, Option("--measure-on", help="Additional data set for evaluation, repeatable.")
     ] = None,
     left_out: Apart = "0/10",
     licence: Licence = "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from clew.cli.options import AsJson, Base
 from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def tune(
     base: Base,
-    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Approximate time limit in seconds.")] = 300,
+    seconds: Annotated[float, Option("--seconds", min=1, help="Approximate time limit in seconds.")] = 300,
     questions: Annotated[
-        str | None, typer.Option("--questions", "-q", metavar="FILE", help="Questions with gold answers, as JSONL.")
+        str | None, Option("--questions", "-q", metavar="FILE", help="Questions with gold answers, as JSONL.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Random seed for synthetic questions and splits.")] = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the choice without saving it.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Remove the saved choice and restore `auto`.")] = False,
+    seed: Annotated[int, Option("--seed", help="Random seed for synthetic questions and splits.")] = 0,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show the choice without saving it.")] = False,
+    undo: Annotated[bool, Option("--undo", help="Remove the saved choice and restore `auto`.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Choose the best method and options for a base, using its confirmed questions and synthetic questions."""

@@ -24,9 +24,7 @@ RunOf = Annotated[str, Path(pattern=f"^{RUN_ID.pattern}$")]
 
 
 @router.post(
-    "/ask",
-    response_model=AskReply,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    "/ask", response_model=AskReply, responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 )
 async def ask(
     base: BaseOf,

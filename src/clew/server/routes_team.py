@@ -197,9 +197,7 @@ async def reset_password(name: str, request: Request, state: StateOf, team: Team
 
 @router.get("/v1/audit", dependencies=[Depends(admin_of)])
 def audit(
-    team: TeamOf,
-    before: Annotated[int | None, Query(ge=0)] = None,
-    k: Annotated[int, Query(ge=1, le=1000)] = 100,
+    team: TeamOf, before: Annotated[int | None, Query(ge=0)] = None, k: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> list[AuditReply]:
     """Return the audit log, newest first."""
     return team.audit_log(before, k)

@@ -301,6 +301,6 @@ def test_splits_share_no_template_and_no_entity(small: OpenBase, tmp_path: Path)
 
 
 def test_a_relation_and_its_stored_inverse_are_one(small: OpenBase):
-    steps = [step for _, step in distinct_steps(small.kb)]
+    steps = list(distinct_steps(small.kb))
     between = {(step.source, step.target) for step in steps}
     assert len(steps) == len(between) == 4

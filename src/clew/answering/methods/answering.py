@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from clew.answering.roles.rerank import Judged, Reranker
 from clew.core import trace
@@ -18,6 +18,9 @@ from clew.store.index.lexical import LexicalIndex
 from clew.store.index.tokens import terms
 from clew.store.index.vectors import VectorIndex
 from clew.store.open_base import OpenBase
+
+if TYPE_CHECKING:
+    from clew.answering.methods.focus.execution import Execution
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
 """A sentence ends at the line break, or at a mark that a space follows. "7.8" is one word."""
@@ -92,21 +95,13 @@ def best_sentence(node: NodeRef, document: str, asked: Iterable[str]) -> Passage
     return Passage(node, document[start:end], start=start, end=end)
 
 
-class Support(Protocol):
-    """The requirements that a candidate satisfies, with their evidence."""
-
-    def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
-        """Return paths that lead to the candidate, and facts that were checked to be absent."""
-        ...
-
-
 @dataclass(frozen=True)
 class RetrievedNode:
-    """A candidate before reranking, with the focus it satisfies, if any, and the similarity of its document."""
+    """A candidate before reranking, with the query it satisfies, if any, and the similarity of its document."""
 
     node: int
     nearness: float
-    focus: Support | None = None
+    focus: Execution | None = None
     how: str = ""
     """Short reason why the node is a candidate."""
     lead: float = 0.0

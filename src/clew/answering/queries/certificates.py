@@ -14,28 +14,7 @@ from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
 from clew.answering.queries.sql import sql
 from clew.answering.queries.verbs import PREPOSITIONS
 from clew.answering.queries.words import Phrase, Words, kind_in_words
-from clew.core.query import (
-    Aggregate,
-    AggregateName,
-    Attribute,
-    Call,
-    Column,
-    Compare,
-    Either,
-    Formula,
-    Missing,
-    Nodes,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    Variable,
-    alternatives,
-    requiring,
-)
+from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import KnowledgeBase
@@ -69,40 +48,42 @@ def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
     return written
 
 
-def formal_query(found: Interpretation) -> Query:
+def formal_query(found: Interpretation) -> ql.Query:
     """Return a query for the nodes, their number, an attribute of each, or an aggregate of that."""
     query, variable = found.query, found.variable
     if found.asks == "nodes":
         return query
     if found.asks == "each" and found.attribute is None:
-        return replace(query, columns=(*query.columns, Column(query.order[0].expression, "number")))
+        return replace(query, columns=(*query.columns, ql.Column(query.order[0].expression, "number")))
     if found.asks == "columns":
-        asked = [Column(Attribute(variable, name)) for name in (found.attribute, *found.more) if name is not None]
+        asked = [ql.Column(ql.Attribute(variable, name)) for name in (found.attribute, *found.more) if name is not None]
         return replace(query, columns=(*query.columns, *asked))
     pattern = query.pattern
     is_aggregate = found.asks not in ("number", "truth", "value")
     if query.order or query.first is not None or (is_aggregate and len(pattern.variables) > 1):
-        pattern = Pattern((Variable(variable, found.type),), (), (Compare(Var(variable), "in", Subquery(query)),))
+        pattern = ql.Pattern(
+            (ql.Variable(variable, found.type),), (), (ql.Compare(ql.Var(variable), "in", ql.Subquery(query)),)
+        )
     if found.compared is not None:
-        pattern = requiring(pattern, Compare(Var(variable), "=", found.compared))
+        pattern = ql.requiring(pattern, ql.Compare(ql.Var(variable), "=", found.compared))
     if found.asks == "value" and found.attribute is not None:
-        columns = Column(Var(variable)), Column(Attribute(variable, found.attribute))
-        is_known = Not(Missing(Attribute(variable, found.attribute)))
-        return Query(columns, requiring(pattern, is_known), distinct=True)
-    number = Aggregate("count", Var(variable), distinct=True)
+        columns = ql.Column(ql.Var(variable)), ql.Column(ql.Attribute(variable, found.attribute))
+        is_known = ql.Not(ql.Missing(ql.Attribute(variable, found.attribute)))
+        return ql.Query(columns, ql.requiring(pattern, is_known), distinct=True)
+    number = ql.Aggregate("count", ql.Var(variable), distinct=True)
     if found.attribute is None or not is_aggregate:
-        return Query((Column(number),), pattern)
-    stored = Attribute(variable, found.attribute)
+        return ql.Query((ql.Column(number),), pattern)
+    stored = ql.Attribute(variable, found.attribute)
     if found.asks in ("common", "each"):
-        pattern, order = requiring(pattern, Not(Missing(stored))), (Order(number, descending=True),)
+        pattern, order = ql.requiring(pattern, ql.Not(ql.Missing(stored))), (ql.Order(number, descending=True),)
         if found.asks == "each":
-            return Query((Column(stored), Column(number, "number")), pattern, group=(stored,), order=order)
-        return Query((Column(stored),), pattern, group=(stored,), order=order, first=1, ties=True)
+            return ql.Query((ql.Column(stored), ql.Column(number, "number")), pattern, group=(stored,), order=order)
+        return ql.Query((ql.Column(stored),), pattern, group=(stored,), order=order, first=1, ties=True)
     function = AGGREGATES.get(found.asks, "count")
-    return Query((Column(Aggregate(function, stored, distinct=found.asks == "different")),), pattern)
+    return ql.Query((ql.Column(ql.Aggregate(function, stored, distinct=found.asks == "different")),), pattern)
 
 
-AGGREGATES: Mapping[str, AggregateName] = {"average": "avg", "sum": "sum", "highest": "max", "lowest": "min"}
+AGGREGATES: Mapping[str, ql.AggregateName] = {"average": "avg", "sum": "sum", "highest": "max", "lowest": "min"}
 
 
 class _Telling:
@@ -111,7 +92,7 @@ class _Telling:
     def __init__(self, found: Interpretation, kb: KnowledgeBase) -> None:
         self.found, self.kb = found, kb
         self.words = Words(kb.schema, lambda key: kb.refs([kb.find(key)])[0].name)
-        self.patterns = alternatives(found.query.pattern)
+        self.patterns = ql.alternatives(found.query.pattern)
         is_best = found.query.ties and bool(found.query.order)
         self.order = found.query.order[0] if is_best else None
         self.named = _named(self.patterns[0], found.variable) if len(self.patterns) == 1 else None
@@ -130,7 +111,7 @@ class _Telling:
             return "comparison" if self.names_only else "superlative"
         return "describe" if self.names_only else "list"
 
-    def phrase(self, pattern: Pattern) -> Phrase:
+    def phrase(self, pattern: ql.Pattern) -> Phrase:
         return self.words.phrase(pattern)
 
     def described(self) -> str:
@@ -215,7 +196,7 @@ class _Telling:
         edges = [edge for edge in pattern.edges if variable in edge.variables]
         if not pattern.edges and len(rest) == 1:
             match rest[0]:
-                case Compare(Attribute(_, attribute), _, Value()):
+                case ql.Compare(ql.Attribute(_, attribute), _, ql.Value()):
                     (value,) = self.kb.values(node, attribute)
                     value = str(value) if not isinstance(value, int | float | None) else value
                     return "" if value in (None, "") else value_sentence(name, *attribute_words(attribute), value)
@@ -238,31 +219,31 @@ class _Telling:
         return f"{name} {said[0].verb} {said[0].other}, not {preposition} {said[1].other}".replace("  ", " ")
 
 
-def _named(pattern: Pattern, variable: str) -> Nodes | None:
+def _named(pattern: ql.Pattern, variable: str) -> ql.Nodes | None:
     """Return the nodes of which an answer must be one."""
     for formula in pattern.where:
         if _is_named(formula, variable):
-            parts = formula.parts if isinstance(formula, Either) else (formula,)
-            nodes = [part.right for part in parts if isinstance(part, Compare)]
-            return Nodes(tuple(key for one in nodes if isinstance(one, Nodes) for key in one.keys))
+            parts = formula.parts if isinstance(formula, ql.Either) else (formula,)
+            nodes = [part.right for part in parts if isinstance(part, ql.Compare)]
+            return ql.Nodes(tuple(key for one in nodes if isinstance(one, ql.Nodes) for key in one.keys))
     return None
 
 
-def _is_named(formula: Formula, variable: str) -> bool:
+def _is_named(formula: ql.Formula, variable: str) -> bool:
     match formula:
-        case Compare(Var(name), "=", Nodes()) if name == variable:
+        case ql.Compare(ql.Var(name), "=", ql.Nodes()) if name == variable:
             return True
-        case Either(parts):
+        case ql.Either(parts):
             return all(_is_named(part, variable) for part in parts)
     return False
 
 
-def _compared_attribute(query: Query) -> str | None:
+def _compared_attribute(query: ql.Query) -> str | None:
     """Return the attribute by which nodes are compared."""
     expression = query.order[0].expression if query.order else None
-    if isinstance(expression, Call):
+    if isinstance(expression, ql.Call):
         expression = expression.arguments[0]
-    return expression.name if isinstance(expression, Attribute) else None
+    return expression.name if isinstance(expression, ql.Attribute) else None
 
 
 def _either(texts: Iterable[str]) -> str:

@@ -14,40 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, literal_checks
-from clew.answering.queries.lowering import (
-    CannotPrintError,
-    grouped,
-    shared,
-    turned,
-    without_lists,
-    without_ties,
-)
-from clew.core.query import (
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Field,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    names_used,
-    walk,
-)
+from clew.answering.queries.lowering import CannotPrintError, grouped, shared, turned, without_lists, without_ties
+from clew.core import query as ql
 from clew.core.schema import Schema
 from clew.core.types import NodeSet
 
@@ -112,7 +80,7 @@ class GraphDatabaseNames(CypherNames):
         return kind if kind and self.kb.is_label(kind) else None
 
 
-def cypher(query: AnyQuery, schema: Schema, names: CypherNames | None = None) -> str:
+def cypher(query: ql.AnyQuery, schema: Schema, names: CypherNames | None = None) -> str:
     """Return a query with the rows of the algebra. Nodes are given by their keys."""
     return "\n".join(_Cypher(schema, names or CypherNames()).whole(query))
 
@@ -120,7 +88,7 @@ def cypher(query: AnyQuery, schema: Schema, names: CypherNames | None = None) ->
 class _Cypher:
     def __init__(self, schema: Schema, names: CypherNames) -> None:
         self.schema, self.names, self.numbers = schema, names, count(1)
-        self.values: dict[Expression, str] = {}
+        self.values: dict[ql.Expression, str] = {}
         """Names of computed sub-queries and aggregates over patterns."""
         self.carried: list[str] = []
         """Names of sub-queries, which every WITH has to pass on."""
@@ -136,22 +104,22 @@ class _Cypher:
 
     # Queries
 
-    def whole(self, query: AnyQuery) -> list[str]:
-        if isinstance(query, Query):
+    def whole(self, query: ql.AnyQuery) -> list[str]:
+        if isinstance(query, ql.Query):
             lines, shown = self.flow(query, final=True)
             return [*lines, self.returned(without_ties(query), shown)]
         if query.operation == "union":
             left, right = (_Cypher(self.schema, self.names).whole(side) for side in (query.left, query.right))
             return [*left, "UNION", *right]
-        if not isinstance(query.left, Query) or len(query.left.columns) != 1 or query.left.order:
+        if not isinstance(query.left, ql.Query) or len(query.left.columns) != 1 or query.left.order:
             raise CannotPrintError(f"{query.operation} of several columns cannot be written in Cypher")
-        lines = self.subquery(Subquery(query.right), listed=True, exact=True)
+        lines = self.subquery(ql.Subquery(query.right), listed=True, exact=True)
         more, shown = self.flow(query.left)
         test = f"coalesce(c0 IN {self.carried[-1]}, false)"
         lines += [*more, f"{shown} WHERE {test if query.operation == 'intersect' else f'NOT {test}'}"]
         return [*lines, "RETURN DISTINCT c0"]
 
-    def returned(self, query: Query, shown: str, word: str = "RETURN") -> str:
+    def returned(self, query: ql.Query, shown: str, word: str = "RETURN") -> str:
         """Return the last step: columns, order and limits."""
         names = [f"c{number}" for number in range(len(query.columns))]
         order = []
@@ -166,7 +134,7 @@ class _Cypher:
         text += f" SKIP {query.skip}" if query.skip else ""
         return text + ("" if query.first is None else f" LIMIT {query.first}")
 
-    def flow(self, query: Query, *, complete: bool = False, final: bool = False) -> tuple[list[str], str]:
+    def flow(self, query: ql.Query, *, complete: bool = False, final: bool = False) -> tuple[list[str], str]:
         """Return the lines before the last WITH, and the last WITH: columns `c0`… and order keys `o0`….
 
         If `complete`, a query without solutions still has a row, of missing values: other rows would be lost with it.
@@ -174,16 +142,16 @@ class _Cypher:
         """
         query = without_lists(without_ties(query))
         lines = []
-        for part in walk(query, lambda part: isinstance(part, Subquery)):
-            is_list = isinstance(part, Compare) and part.comparison == "in"
-            if is_list and isinstance(part.right, Subquery) and part.right not in self.values:
+        for part in ql.walk(query, lambda part: isinstance(part, ql.Subquery)):
+            is_list = isinstance(part, ql.Compare) and part.comparison == "in"
+            if is_list and isinstance(part.right, ql.Subquery) and part.right not in self.values:
                 lines += self.subquery(part.right, listed=True)
-        for part in walk(query, lambda part: isinstance(part, Subquery)):
-            if isinstance(part, Subquery) and part not in self.values:
+        for part in ql.walk(query, lambda part: isinstance(part, ql.Subquery)):
+            if isinstance(part, ql.Subquery) and part not in self.values:
                 lines += self.subquery(part, listed=False)
         scope = Scope(self.schema).inside(query.pattern)
         is_grouped = query.is_grouped
-        later = {self.values.get(part) for part in walk(replace(query, pattern=Pattern()))}
+        later = {self.values.get(part) for part in ql.walk(replace(query, pattern=ql.Pattern()))}
         needed = [name for name in self.carried if name in later or not final]
         complete = complete or (is_grouped and not query.group and bool(needed))
         lines += self.matched(query.pattern, scope, complete)
@@ -219,19 +187,19 @@ class _Cypher:
             name = known.setdefault(text, f"o{number}")
             self.keys.append((name, scope.kind(key.expression)))
         items = [f"{text} AS {name}" for text, name in known.items()]
-        self.values = {part: name for part, name in self.values.items() if isinstance(part, Subquery)}
+        self.values = {part: name for part, name in self.values.items() if isinstance(part, ql.Subquery)}
         return lines, f"WITH {'DISTINCT ' if query.distinct else ''}{', '.join([*self.carried, *items])}"
 
-    def subquery(self, part: Subquery, *, listed: bool, exact: bool = False) -> list[str]:
+    def subquery(self, part: ql.Subquery, *, listed: bool, exact: bool = False) -> list[str]:
         """Return lines that compute a sub-query first: its value, or the list of its values."""
         query = part.query
-        if not isinstance(query, Query):
+        if not isinstance(query, ql.Query):
             raise CannotPrintError("a set operation inside a query cannot be written in Cypher")
-        inner = [one for one in walk(query) if isinstance(one, Subquery) and one not in self.values]
+        inner = [one for one in ql.walk(query) if isinstance(one, ql.Subquery) and one not in self.values]
         lost = query.group or query.having or query.skip or (query.ties and query.first != 1)
         if (self.carried or inner) and lost:
             raise CannotPrintError("a second sub-query that may have no row cannot be written in Cypher")
-        if self.has_list or any(isinstance(one, Compare) and one.comparison == "in" for one in walk(query)):
+        if self.has_list or any(isinstance(one, ql.Compare) and one.comparison == "in" for one in ql.walk(query)):
             raise CannotPrintError("a second sub-query after a list cannot be written in Cypher")
         lines, shown = self.flow(query, complete=bool(self.carried))
         lines.append(self.returned(without_ties(query), shown, "WITH") if not listed or query.first else shown)
@@ -247,13 +215,13 @@ class _Cypher:
 
     # Patterns
 
-    def matched(self, pattern: Pattern, scope: Scope, complete: bool) -> list[str]:
+    def matched(self, pattern: ql.Pattern, scope: Scope, complete: bool) -> list[str]:
         """Return the lines that match a whole pattern, each solution once."""
         required = replace(pattern, optional=())
         clauses, tests = self.clauses(required, Scope(self.schema))
         inner = {name for part in pattern.optional for name in part.bound} - required.bound
         self.optional = inner
-        late = [part for part in pattern.where if names_used(part) & inner or self.is_late(part, scope)]
+        late = [part for part in pattern.where if ql.names_used(part) & inner or self.is_late(part, scope)]
         tests += self.tests((part for part in pattern.where if part not in late), scope)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         names = [*self.carried, *map(_name, sorted(required.bound))]
@@ -285,11 +253,11 @@ class _Cypher:
             lines.append(f"WITH {', '.join(dict.fromkeys(names))} WHERE {' AND '.join(tests)}")
         return lines
 
-    def tests(self, formulas: Iterable[Formula], scope: Scope) -> list[str]:
+    def tests(self, formulas: Iterable[ql.Formula], scope: Scope) -> list[str]:
         """Return the tests that can fail: Kuzu loses rows of an optional part whose test is always true."""
         return [test for formula in formulas if (test := self.formula(formula, scope)) != "true"]
 
-    def clauses(self, pattern: Pattern, outer: Scope) -> tuple[list[str], list[str]]:
+    def clauses(self, pattern: ql.Pattern, outer: Scope) -> tuple[list[str], list[str]]:
         """Return the node and edge patterns of a pattern, and tests for conditions that they cannot express."""
         types, tests = dict(pattern.types), []
         for name, kind in list(types.items()):
@@ -308,7 +276,7 @@ class _Cypher:
             for place, end in enumerate(ends):
                 if not isinstance(end, str):
                     ends[place] = name = self.fresh("k")
-                    types[name] = self.names.label_of(end.keys) if isinstance(end, Nodes) else None
+                    types[name] = self.names.label_of(end.keys) if isinstance(end, ql.Nodes) else None
                     constants.append(f"{self.names.key(name)} IN {self.listed(end)}")
             if constants and not edge.name:
                 shown = [f"({_name(end)})" if end in edge.variables else node(end) for end in map(str, ends)]
@@ -325,21 +293,21 @@ class _Cypher:
         """Return whether a part has an aggregate over a pattern that needs a separate step."""
         return any(not self.counted(one, scope) for one in self.over(part))
 
-    def over(self, part: Any) -> list[Aggregate]:
-        inside = walk(part, lambda one: isinstance(one, Pattern | Subquery))
-        return [one for one in inside if isinstance(one, Aggregate) and one.over is not None]
+    def over(self, part: Any) -> list[ql.Aggregate]:
+        inside = ql.walk(part, lambda one: isinstance(one, ql.Pattern | ql.Subquery))
+        return [one for one in inside if isinstance(one, ql.Aggregate) and one.over is not None]
 
-    def counted(self, part: Aggregate, scope: Scope) -> str | None:
+    def counted(self, part: ql.Aggregate, scope: Scope) -> str | None:
         """Return a count over a pattern with one new variable as an expression, or None if it needs a step."""
         over = part.over
         assert over is not None
         new = [name for name in over.types if name not in scope.types]
-        plain = part.argument is None or part.argument == Var(new[0] if new else "")
+        plain = part.argument is None or part.argument == ql.Var(new[0] if new else "")
         if part.function != "count" or not plain or len(new) != 1 or over.edge_names or over.optional:
             return None
         self.refuse_optional(shared(part, scope))
         inner = scope.inside(over)
-        tests = [self.formula(Exists(Pattern((), (edge,))), inner) for edge in over.edges]
+        tests = [self.formula(ql.Exists(ql.Pattern((), (edge,))), inner) for edge in over.edges]
         tests += [
             f"{self.names.label(_name(name), False)} = {_text(kind)}"
             for name, kind in over.types.items()
@@ -376,29 +344,29 @@ class _Cypher:
 
     # Formulas
 
-    def formula(self, formula: Formula, scope: Scope, *, denied: bool = False) -> str:
+    def formula(self, formula: ql.Formula, scope: Scope, *, denied: bool = False) -> str:
         """Return a test. Under a negation it cannot be NULL."""
         match formula:
-            case All(parts):
+            case ql.All(parts):
                 return "(" + " AND ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"
-            case Either(parts):
+            case ql.Either(parts):
                 return "(" + " OR ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"
-            case Not(part):
+            case ql.Not(part):
                 return f"(NOT {self.formula(part, scope, denied=True)})"
-            case Exists(pattern):
+            case ql.Exists(pattern):
                 test = self.exists(pattern, scope)
                 return f"coalesce({test}, false)" if denied and not test.startswith("EXISTS") else test
-            case Missing(expression):
+            case ql.Missing(expression):
                 value = self.value(expression, scope)
                 return "true" if value is None else f"({value} IS NULL)"
-            case Compare():
+            case ql.Compare():
                 test = self.compared(turned(formula), scope)
                 return f"coalesce({test}, false)" if denied and test != "false" else test
 
-    def exists(self, pattern: Pattern, scope: Scope) -> str:
+    def exists(self, pattern: ql.Pattern, scope: Scope) -> str:
         self.refuse_optional(shared(pattern, scope))
         inner = {name for part in pattern.optional for name in part.bound} - {*pattern.types, *pattern.edge_names}
-        if inner & frozenset().union(*map(names_used, pattern.where)):
+        if inner & frozenset().union(*map(ql.names_used, pattern.where)):
             raise CannotPrintError("a condition on an optional part inside a pattern cannot be written in Cypher")
         clauses, tests = self.clauses(pattern, scope)
         inside = scope.inside(replace(pattern, optional=()))
@@ -417,12 +385,12 @@ class _Cypher:
         if self.optional & set(names):
             raise CannotPrintError("a pattern that starts at an optional variable cannot be written in Cypher")
 
-    def compared(self, formula: Compare, scope: Scope) -> str:
+    def compared(self, formula: ql.Compare, scope: Scope) -> str:
         left, right = formula.left, formula.right
         kind, value = scope.kind(left), self.value(left, scope)
         if value is None:
             return "false"
-        if isinstance(right, Value):
+        if isinstance(right, ql.Value):
             checks = literal_checks(kind, formula.comparison, right.value)
             if kind == "list":
                 return self.in_list(left, checks.tests[0], scope)
@@ -430,7 +398,7 @@ class _Cypher:
             if not tests:
                 return f"({value} IS NOT NULL)" if checks.all else "false"
             return "(" + checks.joiner("AND", "OR").join(tests) + ")"
-        if isinstance(right, Named | Nodes):
+        if isinstance(right, ql.Named | ql.Nodes):
             test = f"({value} IN {self.listed(right)})"
             return test if formula.comparison == "=" else f"(NOT {test})"
         if not comparable(kind, scope.kind(right)):
@@ -442,9 +410,9 @@ class _Cypher:
             return f"({f'lower({value})' if kind == 'text' else value} IN {other})"
         return _test(value, formula.comparison, other, kind)
 
-    def in_list(self, part: Expression, check: Check, scope: Scope) -> str:
+    def in_list(self, part: ql.Expression, check: Check, scope: Scope) -> str:
         """Return a test on a list, on the node under another name: Kuzu loses rows if a filter reads two lists."""
-        assert isinstance(part, Attribute)
+        assert isinstance(part, ql.Attribute)
         self.refuse_optional([part.variable])
         same, item = self.fresh("n"), self.fresh("v")
         kind = scope.types.get(part.variable)
@@ -455,40 +423,40 @@ class _Cypher:
         tests = f"{same_node} AND {value} IS NOT NULL AND {inside}"
         return f"EXISTS {{ MATCH {node} WHERE {tests} }}"
 
-    def listed(self, constant: Constant) -> str:
-        if isinstance(constant, Named):
+    def listed(self, constant: ql.Constant) -> str:
+        if isinstance(constant, ql.Named):
             raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
         return f"[{', '.join(map(_text, self.names.keys(constant.keys)))}]"
 
     # Expressions
 
-    def shown(self, part: Expression, scope: Scope) -> str:
+    def shown(self, part: ql.Expression, scope: Scope) -> str:
         """Return an expression to show. A missing value still depends on a node, because Kuzu repeats constants."""
         missing = f"CAST(NULL AS {NULLS.get(scope.kind(part), 'STRING')})"
-        owner = next((name for name in sorted(names_used(part)) if name in scope.types), None)
+        owner = next((name for name in sorted(ql.names_used(part)) if name in scope.types), None)
         return self.value(part, scope) or (
             f"CASE WHEN {self.names.key(_name(owner))} IS NULL THEN {missing} END" if owner else missing
         )
 
-    def value(self, part: Expression, scope: Scope) -> str | None:
+    def value(self, part: ql.Expression, scope: Scope) -> str | None:
         """Return an expression, or None if it is always missing: databases refuse properties that no node has."""
         if part in self.values:
             return self.values[part]
         match part:
-            case Field(name):
+            case ql.Field(name):
                 return name
-            case Value(value):
+            case ql.Value(value):
                 return _text(value) if isinstance(value, str) else str(value).lower()
-            case Var(name):
+            case ql.Var(name):
                 return f"id({_name(name)})" if name in scope.edges else self.names.key(_name(name))
-            case Attribute(variable, name):
+            case ql.Attribute(variable, name):
                 return self.attribute(variable, name, scope)
-            case Call(function, arguments):
+            case ql.Call(function, arguments):
                 texts = [text for argument in arguments if (text := self.value(argument, scope)) is not None]
                 if len(texts) < len(arguments):
                     return None
                 return _call(function, texts, [scope.kind(argument) for argument in arguments])
-            case Aggregate(over=Pattern()):
+            case ql.Aggregate(over=ql.Pattern()):
                 found = self.counted(part, scope)
                 if found is not None:
                     return found
@@ -497,7 +465,7 @@ class _Cypher:
     def attribute(self, variable: str, name: str, scope: Scope) -> str | None:
         if name == ("relation" if variable in scope.edges else "type"):
             label = self.names.label(_name(variable), variable in scope.edges)
-            known = self.value(Var(variable), scope)
+            known = self.value(ql.Var(variable), scope)
             return label if variable not in self.optional else f"CASE WHEN {known} IS NOT NULL THEN {label} END"
         if variable in scope.edges:
             return f"{_name(variable)}.{_name(name)}" if name in self.schema.edge_attributes else None
@@ -509,19 +477,19 @@ class _Cypher:
             return None
         return f"{_name(variable)}.{_name(name)}"
 
-    def aggregate(self, part: Aggregate, scope: Scope, complete: bool, witness: str | None = None) -> str:
+    def aggregate(self, part: ql.Aggregate, scope: Scope, complete: bool, witness: str | None = None) -> str:
         """Return an aggregate. If `complete`, a row without the first variable means that there is no solution."""
         if part.function == "exists":
             return f"({self.aggregate(replace(part, function='count', distinct=False), scope, complete, witness)} > 0)"
         first = witness or next(iter(sorted((*scope.types, *scope.edges))), None)
         if part.argument is None:
-            return f"count({self.shown(Var(first), scope)})" if complete and first else "count(*)"
+            return f"count({self.shown(ql.Var(first), scope)})" if complete and first else "count(*)"
         value = self.value(part.argument, scope)
         if value is None:
             missing = self.shown(part.argument, scope)
             return f"{'count' if part.function == 'count' else 'min'}({missing})"
         if complete and first:
-            value = f"CASE WHEN {self.value(Var(first), scope)} IS NOT NULL THEN {value} END"
+            value = f"CASE WHEN {self.value(ql.Var(first), scope)} IS NOT NULL THEN {value} END"
         if part.function in ("min", "max") and scope.kind(part.argument) == "text":
             mark = _text("\x01")  # below all letters, so that texts are sorted without case, then with it
             value = f"CASE WHEN {value} IS NOT NULL THEN lower({value}) + {mark} + {value} END"
@@ -529,7 +497,7 @@ class _Cypher:
         return f"{part.function}({'DISTINCT ' if part.distinct else ''}{value})"
 
 
-def _arrow(edge: Edge) -> str:
+def _arrow(edge: ql.Edge) -> str:
     relation = f":{_name(edge.relation)}" if edge.relation else ""
     steps = "" if edge.is_single else f"*{edge.least}..{'' if edge.most is None else edge.most}"
     return f"-[{_name(edge.name) if edge.name else ''}{relation}{steps}]-{'>' if edge.directed else ''}"

@@ -21,37 +21,11 @@ import numpy as np
 
 from clew.answering.queries import columns as arrays
 from clew.answering.queries.columns import Array, Ids, Mask, ValueArray
+from clew.answering.queries.lowering import turned
+from clew.core import query as ql
 from clew.core.errors import InputError
-from clew.core.query import (
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Combined,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    aggregates,
-    names_used,
-)
 from clew.core.types import Direction, NodeRef, NodeSet, Triple, distinct
 from clew.store.graph.protocol import Edges, KnowledgeBase
-
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class QueryTooLargeError(InputError):
@@ -107,57 +81,59 @@ class Result:
         return NodeSet.of(first.values[first.present]) if first.kind == "node" else None
 
 
-Join = Callable[[Pattern, frozenset[str]], Solutions | None]
+Join = Callable[[ql.Pattern, frozenset[str]], Solutions | None]
 """Return the different solutions of a pattern for some variables, or None if the executor has to find them."""
 
 
 def execute(
-    kb: KnowledgeBase, query: AnyQuery, limits: QueryLimits | None = None, join: Join = lambda *_: None
+    kb: KnowledgeBase, query: ql.AnyQuery, limits: QueryLimits | None = None, join: Join = lambda *_: None
 ) -> Result:
     """Return the rows of a query. Raise QueryTooLargeError if it has too many solutions."""
     run = _Run(kb, limits or QueryLimits(), join)
     return run.rows(*run.query(query))
 
 
-def shown(kb: KnowledgeBase, query: Query, cells: list[ValueArray]) -> Result:
+def shown(kb: KnowledgeBase, query: ql.Query, cells: list[ValueArray]) -> Result:
     """Return the result of a query from its columns."""
     return _Run(kb, QueryLimits()).rows(query.headings, cells)
 
 
-def found_nodes(kb: KnowledgeBase, query: Query, join: Join = lambda *_: None) -> NodeSet:
+def found_nodes(kb: KnowledgeBase, query: ql.Query, join: Join = lambda *_: None) -> NodeSet:
     """Return the nodes of the first column of a query."""
     _, cells = _Run(kb, QueryLimits(), join).query(query)
     return NodeSet.of(cells[0].values[cells[0].present])
 
 
-def value_of(kb: KnowledgeBase, expression: Expression, variable: str, node: int) -> Any:
+def value_of(kb: KnowledgeBase, expression: ql.Expression, variable: str, node: int) -> Any:
     """Return the value of an expression about one node, or None if it is missing."""
     run = _Run(kb, QueryLimits())
     table = Solutions(1, {variable: np.array([node], np.int32)})
     return run.shown(run.evaluate(expression, table))[0]
 
 
-def satisfying(kb: KnowledgeBase, pattern: Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
+def satisfying(kb: KnowledgeBase, pattern: ql.Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
     """Return the nodes of a variable in the solutions of a pattern. With `among`, try only these nodes."""
     table = ONE if among is None else Solutions(len(among), {variable: among.array})
     return NodeSet.of(_Run(kb, QueryLimits()).extend(pattern, table, frozenset({variable})).columns[variable])
 
 
-def solutions(kb: KnowledgeBase, query: Query, row: Sequence[Any], most: int = 10) -> list[dict[str, NodeRef | Triple]]:
+def solutions(
+    kb: KnowledgeBase, query: ql.Query, row: Sequence[Any], most: int = 10
+) -> list[dict[str, NodeRef | Triple]]:
     """Return up to `most` solutions that back a row of the result: the evidence for it.
 
     Columns that show nodes and other values of single solutions must agree with the row. Aggregates are not compared.
     """
     run = _Run(kb, QueryLimits())
     pairs = list(zip((column.expression for column in query.columns), row, strict=True))
-    nodes = {part.name: np.array([cell.id], np.int32) for part, cell in pairs if isinstance(part, Var) and cell}
+    nodes = {part.name: np.array([cell.id], np.int32) for part, cell in pairs if isinstance(part, ql.Var) and cell}
     table = run.extend(query.pattern, Solutions(1, nodes), None)
     for part, cell in pairs:
-        if not isinstance(part, Var) and not aggregates(part) and table.size:
+        if not isinstance(part, ql.Var) and not ql.aggregates(part) and table.size:
             column = run.evaluate(part, table)
             table = table.take(np.array([value == cell for value in arrays.to_values(column)], np.bool_))
     table = table.take(np.arange(min(most, table.size)))
-    shown = {name: run.shown(run.evaluate(Var(name), table)) for name in table.columns}
+    shown = {name: run.shown(run.evaluate(ql.Var(name), table)) for name in table.columns}
     return [{name: column[row] for name, column in shown.items() if column[row]} for row in range(table.size)]
 
 
@@ -169,7 +145,7 @@ class _Run:
         self.edge_names: set[str] = set()
         self.edges = np.empty((5, 0), np.int64)  # head, relation, tail, number among parallel edges, row or -1
         self.hidden = (f"#{number}" for number in count())
-        self.results: dict[AnyQuery, ValueArray] = {}
+        self.results: dict[ql.AnyQuery, ValueArray] = {}
 
     def spend(self, rows: int, work: int | None = None) -> None:
         self.work += rows if work is None else work
@@ -181,13 +157,13 @@ class _Run:
 
     # Queries
 
-    def query(self, query: AnyQuery) -> tuple[tuple[str, ...], list[ValueArray]]:
+    def query(self, query: ql.AnyQuery) -> tuple[tuple[str, ...], list[ValueArray]]:
         """Return the names of the columns, and the columns."""
-        if isinstance(query, Combined):
+        if isinstance(query, ql.Combined):
             return self.combined(query)
         grouped = query.is_grouped
         parts = (*query.outputs, *query.group, *query.having)
-        needed = frozenset().union(*map(names_used, parts)) & query.pattern.bound
+        needed = frozenset().union(*map(ql.names_used, parts)) & query.pattern.bound
         table = self.join(query.pattern, needed if query.is_set else query.pattern.bound)
         if table is None:
             table = self.extend(query.pattern, ONE, needed if query.is_set else None)
@@ -207,7 +183,7 @@ class _Run:
             )
         return Result(names, tuple(cells), list(zip(*map(self.shown, cells), strict=True)))
 
-    def groups(self, query: Query, table: Solutions) -> tuple[Solutions, list[ValueArray]]:
+    def groups(self, query: ql.Query, table: Solutions) -> tuple[Solutions, list[ValueArray]]:
         """Return a row of the table for each group, and the values of the outputs."""
         columns = {key: self.evaluate(key, table) for key in query.group}
         keys = list(map(self.codes, columns.values()))
@@ -223,7 +199,7 @@ class _Run:
         cells = [self.evaluate(part, chosen, inside).take(np.flatnonzero(kept)) for part in query.outputs]
         return chosen, cells
 
-    def selected(self, query: Query, cells: list[ValueArray]) -> Ids:
+    def selected(self, query: ql.Query, cells: list[ValueArray]) -> Ids:
         """Return the rows to show, in order."""
         width, size = len(query.columns), len(cells[0])
         rows = np.arange(size)
@@ -246,7 +222,7 @@ class _Run:
             rows = rows[query.skip : stop]
         return rows
 
-    def combined(self, query: Combined) -> tuple[tuple[str, ...], list[ValueArray]]:
+    def combined(self, query: ql.Combined) -> tuple[tuple[str, ...], list[ValueArray]]:
         names, left = self.query(query.left)
         _, right = self.query(query.right)
         both = [arrays.concatenate(a, b) for a, b in zip(left, right, strict=True)]
@@ -265,16 +241,16 @@ class _Run:
 
     # Patterns
 
-    def extend(self, pattern: Pattern, table: Solutions, keep: frozenset[str] | None) -> Solutions:
+    def extend(self, pattern: ql.Pattern, table: Solutions, keep: frozenset[str] | None) -> Solutions:
         """Join a table with the solutions of a pattern. If `keep` is given, only these variables matter."""
         return _Extension(self, pattern, table, keep).table
 
-    def constant(self, constant: Constant) -> NodeSet:
-        if isinstance(constant, Named):
+    def constant(self, constant: ql.Constant) -> NodeSet:
+        if isinstance(constant, ql.Named):
             raise InputError(f"{constant} is not linked to nodes: link the constants of the query first")
         return NodeSet.of(self.kb.ids(constant.keys))
 
-    def step(self, nodes: NodeSet, edge: Edge, forward: bool) -> tuple[Array, Array, Ids, Edges]:
+    def step(self, nodes: NodeSet, edge: ql.Edge, forward: bool) -> tuple[Array, Array, Ids, Edges]:
         """Return near and far ends of the single edges from some nodes, the index of each edge, and the edges."""
         direction: Direction = "any" if not edge.directed else "out" if forward else "in"
         found = self.kb.edges(nodes, edge.relation, direction)
@@ -288,7 +264,7 @@ class _Run:
         far = np.concatenate((found.tails[inside], found.heads[turned]))
         return near, far, np.concatenate((inside, turned)), found
 
-    def pairs(self, nodes: NodeSet, edge: Edge, forward: bool) -> tuple[Array, Array]:
+    def pairs(self, nodes: NodeSet, edge: ql.Edge, forward: bool) -> tuple[Array, Array]:
         """Return the different pairs of near and far ends that an unnamed edge or walk connects."""
         if edge.is_single:
             near, far, *_ = self.step(nodes, edge, forward)
@@ -309,14 +285,14 @@ class _Run:
             self.spend(sum(map(len, parts)), work=len(parts[-1]))
         return _unpacked(np.sort(np.concatenate(parts)))
 
-    def next_level(self, level: Ids, edge: Edge, forward: bool) -> Ids:
+    def next_level(self, level: Ids, edge: ql.Edge, forward: bool) -> Ids:
         self.spend(len(level), work=STEP_WORK)
         origins, here = _unpacked(level)
         near, far, *_ = self.step(NodeSet.of(here), edge, forward)
         rows, matches = self.match(here, near)
         return distinct(np.sort(_packed(origins[rows], far[matches])))
 
-    def reach(self, nodes: NodeSet, edge: Edge, forward: bool) -> NodeSet:
+    def reach(self, nodes: NodeSet, edge: ql.Edge, forward: bool) -> NodeSet:
         """Return the nodes that an unnamed edge or walk reaches from some nodes."""
         direction: Direction = "any" if not edge.directed else "out" if forward else "in"
 
@@ -366,28 +342,28 @@ class _Run:
 
     def seed(self, part: Any, table: Solutions) -> tuple[str, Ids, Solutions]:
         """Return a table of the different rows of the variables that a sub-pattern shares, and each row's number."""
-        shared = sorted(names_used(part) & table.columns.keys())
+        shared = sorted(ql.names_used(part) & table.columns.keys())
         ids, first = arrays.row_ids([table.columns[name].astype(np.int64) for name in shared], table.size)
         hidden = next(self.hidden)
         columns = {name: table.columns[name][first] for name in shared}
         return hidden, ids, Solutions(len(first), {**columns, hidden: np.arange(len(first))})
 
-    def exists(self, pattern: Pattern, table: Solutions) -> Mask:
+    def exists(self, pattern: ql.Pattern, table: Solutions) -> Mask:
         hidden, ids, seed = self.seed(pattern, table)
         found = np.zeros(seed.size, np.bool_)
         found[self.extend(pattern, seed, frozenset((hidden,))).columns[hidden]] = True
         return np.asarray(found[ids])
 
-    def over(self, part: Aggregate, table: Solutions) -> ValueArray:
+    def over(self, part: ql.Aggregate, table: Solutions) -> ValueArray:
         """Evaluate an aggregate over a sub-pattern."""
         assert part.over is not None
         hidden, ids, seed = self.seed((part.over if part.argument is None else part), table)
-        keep = frozenset((hidden, *(names_used(part.argument) if part.argument is not None else ())))
+        keep = frozenset((hidden, *(ql.names_used(part.argument) if part.argument is not None else ())))
         found = self.extend(part.over, seed, keep if part.is_set else None)
         groups = _Groups(found, found.columns[hidden].astype(np.int64), seed.size)
         return self.aggregate(replace(part, over=None), groups).take(ids)
 
-    def aggregate(self, part: Aggregate, groups: _Groups) -> ValueArray:
+    def aggregate(self, part: ql.Aggregate, groups: _Groups) -> ValueArray:
         if part.argument is None:
             return arrays.count_column(part.function, np.bincount(groups.ids, minlength=groups.size))
         argument = self.evaluate(part.argument, groups.table)
@@ -397,36 +373,36 @@ class _Run:
 
     # Expressions
 
-    def evaluate(self, part: Expression, table: Solutions, groups: _Groups | None = None) -> ValueArray:
+    def evaluate(self, part: ql.Expression, table: Solutions, groups: _Groups | None = None) -> ValueArray:
         """Return the value of an expression for each row."""
         if groups is not None and part in groups.keys:
             return groups.keys[part]
         match part:
-            case Value(value):
+            case ql.Value(value):
                 kind = {bool: "boolean", int: "integer", float: "number"}.get(type(value), "text")
                 return arrays.constant(kind, value, table.size)
-            case Var(name):
+            case ql.Var(name):
                 values = table.columns.get(name, np.full(table.size, -1))
                 return ValueArray("edge" if name in self.edge_names else "node", values, values >= 0)
-            case Attribute(variable, name):
-                return self.attribute(self.evaluate(Var(variable), table), name)
-            case Call(sign, (left, right)):
+            case ql.Attribute(variable, name):
+                return self.attribute(self.evaluate(ql.Var(variable), table), name)
+            case ql.Call(sign, (left, right)):
                 return arrays.arithmetic(sign, self.evaluate(left, table, groups), self.evaluate(right, table, groups))
-            case Call(name, (argument,)):
+            case ql.Call(name, (argument,)):
                 return arrays.function(name, self.evaluate(argument, table, groups))
-            case Aggregate(over=None):
+            case ql.Aggregate(over=None):
                 assert groups is not None, "only groups have aggregates"
                 return self.aggregate(part, groups)
-            case Aggregate():
+            case ql.Aggregate():
                 return self.over(part, table)
-            case Subquery(query):
+            case ql.Subquery(query):
                 column = self.result(query)
                 if not len(column):
                     return arrays.missing(column.kind, table.size)
                 return column.take(np.zeros(table.size, np.int64))
         raise InputError(f"{part} has no value: use it in a condition")
 
-    def result(self, query: AnyQuery) -> ValueArray:
+    def result(self, query: ql.AnyQuery) -> ValueArray:
         if query not in self.results:
             _, [self.results[query]] = self.query(query)
         return self.results[query]
@@ -479,35 +455,32 @@ class _Run:
 
     # Formulas
 
-    def holds(self, formula: Formula, table: Solutions, groups: _Groups | None = None) -> Mask:
+    def holds(self, formula: ql.Formula, table: Solutions, groups: _Groups | None = None) -> Mask:
         """Decide a formula for each row."""
         match formula:
-            case All(parts):
+            case ql.All(parts):
                 return reduce(np.logical_and, (self.holds(part, table, groups) for part in parts))
-            case Either(parts):
+            case ql.Either(parts):
                 return reduce(np.logical_or, (self.holds(part, table, groups) for part in parts))
-            case Not(part):
+            case ql.Not(part):
                 return ~self.holds(part, table, groups)
-            case Exists(pattern):
+            case ql.Exists(pattern):
                 return self.exists(pattern, table)
-            case Missing(expression):
+            case ql.Missing(expression):
                 return ~self.evaluate(expression, table, groups).present
-            case Compare(left, comparison, right):
-                return self.compared(left, comparison, right, table, groups)
+            case ql.Compare():
+                return self.compared(formula if isinstance(formula.right, ql.Value) else turned(formula), table, groups)
 
-    def compared(
-        self, left: Expression, comparison: str, right: Expression, table: Solutions, groups: _Groups | None
-    ) -> Mask:
-        if isinstance(left, Value) and not isinstance(right, Value) and comparison in ("=", "!=", *FLIPPED):
-            left, right, comparison = right, left, FLIPPED.get(comparison, comparison)
-        column = self.evaluate(left, table, groups)
-        if isinstance(right, Value):
+    def compared(self, formula: ql.Compare, table: Solutions, groups: _Groups | None) -> Mask:
+        comparison, right = formula.comparison, formula.right
+        column = self.evaluate(formula.left, table, groups)
+        if isinstance(right, ql.Value):
             return arrays.compare_literal(column, comparison, right.value)
-        if isinstance(right, Named | Nodes):
+        if isinstance(right, ql.Named | ql.Nodes):
             inside = self.constant(right).holds(column.values.astype(np.int32))
             return column.present & (inside if comparison == "=" else ~inside)
         if comparison == "in":
-            assert isinstance(right, Subquery)
+            assert isinstance(right, ql.Subquery)
             members = self.result(right.query)
             if not (members.kind == column.kind or {members.kind, column.kind} <= {"integer", "number"}):
                 return np.zeros(len(column), np.bool_)
@@ -528,13 +501,13 @@ class _Groups:
     table: Solutions
     ids: Ids
     size: int
-    keys: Mapping[Expression, ValueArray] = field(default_factory=dict)
+    keys: Mapping[ql.Expression, ValueArray] = field(default_factory=dict)
 
 
 class _Extension:
     """The join of a table with the solutions of a pattern."""
 
-    def __init__(self, run: _Run, pattern: Pattern, table: Solutions, keep: frozenset[str] | None) -> None:
+    def __init__(self, run: _Run, pattern: ql.Pattern, table: Solutions, keep: frozenset[str] | None) -> None:
         self.run, self.kb, self.pattern, self.table = run, run.kb, pattern, table
         self.types, self.before = pattern.types, frozenset(table.columns)
         self.names = pattern.bound | self.before
@@ -548,7 +521,7 @@ class _Extension:
         self.pending = list(filter(None, map(self.prepared, pattern.edges)))
         for formula in list(self.formulas):
             match formula:
-                case Compare(Var(name), "=", Named() | Nodes() as constant) if name in self.unbound:
+                case ql.Compare(ql.Var(name), "=", ql.Named() | ql.Nodes() as constant) if name in self.unbound:
                     self.restrict(name, run.constant(constant))
                     self.formulas.remove(formula)
         self.settle()
@@ -560,7 +533,7 @@ class _Extension:
             self.settle()
         assert not self.formulas, "conditions use variables of their pattern"
 
-    def prepared(self, edge: Edge) -> Edge | None:
+    def prepared(self, edge: ql.Edge) -> ql.Edge | None:
         """Let constants restrict their neighbours. For a named edge, store its constant as a hidden variable."""
         ends = {side: end for side, end in (("head", edge.head), ("tail", edge.tail)) if not isinstance(end, str)}
         if not ends:
@@ -593,7 +566,7 @@ class _Extension:
             self.table = self.table.take(inside)
 
     def needs(self, part: object) -> frozenset[str]:
-        return names_used(part) & self.names
+        return ql.names_used(part) & self.names
 
     def settle(self) -> None:
         """Decide the conditions whose variables are bound, and drop variables that are not needed any more."""
@@ -604,7 +577,7 @@ class _Extension:
         if self.keep is None:
             return
         waiting = (*self.pending, *self.formulas, *self.optional)
-        needed = self.keep.union(*map(names_used, waiting))
+        needed = self.keep.union(*map(ql.names_used, waiting))
         columns = {name: column for name, column in self.table.columns.items() if name in needed}
         if len(columns) < len(self.table.columns):
             keys = [column.astype(np.int64) for column in columns.values()]
@@ -633,10 +606,10 @@ class _Extension:
             size = float(sum(counts.values()) if kind is None else counts.get(kind, 1))
         for formula in self.formulas:
             if self.needs(formula) == {name}:
-                size /= 10 if isinstance(formula, Compare) and formula.comparison == "=" else 3
+                size /= 10 if isinstance(formula, ql.Compare) and formula.comparison == "=" else 3
         return size
 
-    def fan_out(self, edge: Edge, forward: bool) -> float:
+    def fan_out(self, edge: ql.Edge, forward: bool) -> float:
         """Estimate the number of far ends of an edge per near end."""
         rows = self.kb.schema.relations if edge.relation is None else self.kb.schema.relation_rows(edge.relation)
         counts = {kind.name: kind.count for kind in self.kb.schema.node_types}
@@ -685,19 +658,19 @@ class _Extension:
         rows = np.repeat(np.arange(self.table.size), len(nodes))
         self.merge(rows, {name: np.tile(nodes.array, self.table.size)})
 
-    def equality(self, formula: Formula, name: str) -> tuple[Expression, Expression] | None:
+    def equality(self, formula: ql.Formula, name: str) -> tuple[ql.Expression, ql.Expression] | None:
         """Return the side of an equality that the table has, and the side that a new variable has."""
-        if not isinstance(formula, Compare) or formula.comparison != "=" or not self.table.columns:
+        if not isinstance(formula, ql.Compare) or formula.comparison != "=" or not self.table.columns:
             return None
         for old, new in ((formula.left, formula.right), (formula.right, formula.left)):
             if self.needs(new) == {name} and self.needs(old) and self.needs(old) <= self.table.columns.keys():
-                return (old, new) if not isinstance(new, Named | Nodes) else None
+                return (old, new) if not isinstance(new, ql.Named | ql.Nodes) else None
         return None
 
     def merge(self, rows: Ids, columns: Mapping[str, Array]) -> None:
         self.table = Solutions(len(rows), {**self.table.take(rows).columns, **columns})
 
-    def join_new(self, edge: Edge, forward: bool) -> None:
+    def join_new(self, edge: ql.Edge, forward: bool) -> None:
         """Follow an edge to a variable that is not bound yet."""
         here, there = (edge.head, edge.tail) if forward else (edge.tail, edge.head)
         assert isinstance(here, str)
@@ -717,7 +690,7 @@ class _Extension:
         rows, matches = self.run.match(column, near)
         self.merge(rows, {there: far[matches], **{name: part[matches] for name, part in extra.items()}})
 
-    def is_restricted(self, name: str, edge: Edge, forward: bool) -> bool:
+    def is_restricted(self, name: str, edge: ql.Edge, forward: bool) -> bool:
         """Return whether an edge may lead to nodes outside the variable's domain."""
         if name in self.domains or any(self.needs(formula) == {name} for formula in self.formulas):
             return True
@@ -726,7 +699,7 @@ class _Extension:
             return kind is not None
         return any(kind != (row.tail if forward else row.head) for row in self.kb.schema.relation_rows(edge.relation))
 
-    def join_bound(self, edge: Edge) -> None:
+    def join_bound(self, edge: ql.Edge) -> None:
         """Select the rows whose two nodes an edge connects."""
         head, tail = (self.table.columns[name] for name in edge.variables)
         members, others = _members(head), _members(tail)
@@ -744,10 +717,12 @@ class _Extension:
         rows, matches = self.run.match(wanted, keys)
         self.merge(rows, {edge.name: self.run.named_edges(edge.name, found)[numbers][matches]})
 
-    def outer_join(self, part: Pattern) -> None:
+    def outer_join(self, part: ql.Pattern) -> None:
         """Add the variables of an optional part. They are missing if it has no solution."""
         hidden, ids, seed = self.run.seed(part, self.table)
-        keep = None if self.keep is None else self.keep.union(seed.columns, *map(names_used, self.formulas), part.bound)
+        keep = (
+            None if self.keep is None else self.keep.union(seed.columns, *map(ql.names_used, self.formulas), part.bound)
+        )
         found = self.run.extend(part, seed, keep)
         rows, matches = self.run.match(ids, found.columns[hidden])
         missing = np.setdiff1d(np.arange(self.table.size), rows)

@@ -7,31 +7,8 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from clew.answering.queries.literals import as_days, as_number, as_truth, match_whole
+from clew.core import query as ql
 from clew.core.errors import SchemaError
-from clew.core.query import (
-    Aggregate,
-    AnyQuery,
-    Attribute,
-    Call,
-    Combined,
-    Compare,
-    Edge,
-    Exists,
-    Expression,
-    Field,
-    Formula,
-    Named,
-    Nodes,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    children,
-    name_text,
-    names_used,
-    walk,
-)
 from clew.core.schema import Schema
 
 NODE_TEXTS = ("name", "key", "type", "text")
@@ -49,10 +26,10 @@ class Scope:
     schema: Schema
     types: Mapping[str, str | None] = field(default_factory=dict)
     """Type of each variable."""
-    edges: Mapping[str, Edge] = field(default_factory=dict)
+    edges: Mapping[str, ql.Edge] = field(default_factory=dict)
     """Named edges."""
 
-    def inside(self, pattern: Pattern) -> Scope:
+    def inside(self, pattern: ql.Pattern) -> Scope:
         """Return the scope of a pattern inside this scope."""
         types, edges = dict(self.types), dict(self.edges)
         for part in (pattern, *pattern.optional):
@@ -63,34 +40,34 @@ class Scope:
             scope = scope.inside(part) if part.optional else scope
         return scope
 
-    def kind(self, expression: Expression) -> str:
+    def kind(self, expression: ql.Expression) -> str:
         """Return the kind: text, integer, number, boolean, date, list, node or edge."""
         match expression:
-            case Value(value):
+            case ql.Value(value):
                 names = {bool: "boolean", int: "integer", float: "number"}
                 return names.get(type(value), "text")
-            case Var(name):
+            case ql.Var(name):
                 return "edge" if name in self.edges else "node"
-            case Named() | Nodes():
+            case ql.Named() | ql.Nodes():
                 return "node"
-            case Field(_, kind):
+            case ql.Field(_, kind):
                 return kind
-            case Attribute(variable, name):
+            case ql.Attribute(variable, name):
                 if variable in self.edges:
                     return "text" if name == "relation" else self.schema.edge_attributes.get(name, "text")
                 return "text" if name in NODE_TEXTS else self.schema.attribute_types.get(name, "text")
-            case Call(function, arguments):
+            case ql.Call(function, arguments):
                 kinds = [self.kind(argument) for argument in arguments]
                 if function in ("+", "-", "*", "abs") and all(kind in ("integer", "date") for kind in kinds):
                     return "integer"
                 return CALL_KINDS.get(function, "number")
-            case Aggregate(function, argument, _, over):
+            case ql.Aggregate(function, argument, _, over):
                 if function in ("count", "exists") or argument is None:
                     return "integer" if function == "count" else "boolean"
                 inner = self if over is None else self.inside(over)
                 return "number" if function == "avg" else inner.kind(argument)
-            case Subquery(query):
-                while isinstance(query, Combined):
+            case ql.Subquery(query):
+                while isinstance(query, ql.Combined):
                     query = query.left
                 return Scope(self.schema).inside(query.pattern).kind(query.columns[0].expression)
 
@@ -100,9 +77,9 @@ def comparable(first: str, second: str) -> bool:
     return first == second or (first in NUMERIC and second in NUMERIC)
 
 
-def check(query: AnyQuery, schema: Schema) -> None:
+def check(query: ql.AnyQuery, schema: Schema) -> None:
     """Raise SchemaError if a query does not fit the schema. The error lists the possible names."""
-    if isinstance(query, Combined):
+    if isinstance(query, ql.Combined):
         check(query.left, schema)
         check(query.right, schema)
         if _width(query.left) != _width(query.right):
@@ -117,11 +94,11 @@ def check(query: AnyQuery, schema: Schema) -> None:
         raise SchemaError("ties need an order and a number of rows: add `order by … first k`")
 
 
-def _width(query: AnyQuery) -> int:
-    return len(query.columns) if isinstance(query, Query) else _width(query.left)
+def _width(query: ql.AnyQuery) -> int:
+    return len(query.columns) if isinstance(query, ql.Query) else _width(query.left)
 
 
-def _check_pattern(pattern: Pattern, scope: Scope) -> Scope:
+def _check_pattern(pattern: ql.Pattern, scope: Scope) -> Scope:
     schema = scope.schema
     scope = scope.inside(pattern)
     for kind in filter(None, pattern.types.values()):
@@ -135,80 +112,80 @@ def _check_pattern(pattern: Pattern, scope: Scope) -> Scope:
         _check_pattern(part, scope)
     for formula in pattern.where:
         _check_part(formula, scope)
-        if any(isinstance(part, Aggregate) and part.over is None for part in _shallow(formula)):
+        if any(isinstance(part, ql.Aggregate) and part.over is None for part in _shallow(formula)):
             raise SchemaError(
                 f"an aggregate of the group cannot be a condition of the pattern: use having in {formula}"
             )
     return scope
 
 
-def _shallow(part: Formula | Expression) -> Iterable[object]:
-    return walk(part, lambda inner: isinstance(inner, Pattern | Subquery | Aggregate))
+def _shallow(part: ql.Formula | ql.Expression) -> Iterable[object]:
+    return ql.walk(part, lambda inner: isinstance(inner, ql.Pattern | ql.Subquery | ql.Aggregate))
 
 
 def _check_part(part: object, scope: Scope) -> None:
     """Check names and kinds of an expression or a formula."""
     match part:
-        case Attribute(variable, name):
+        case ql.Attribute(variable, name):
             _known("variable", variable, (*scope.types, *scope.edges))
             if variable in scope.edges:
                 _known("attribute of edges", name, ("relation", *scope.schema.edge_attributes))
             elif name in scope.schema.relation_names and name not in (*NODE_TEXTS, *scope.schema.attribute_types):
                 raise SchemaError(
-                    f"{name!r} is a relation, no attribute: write ({variable}) -[{name_text(name)}]-> (y) and y.name"
+                    f"{name!r} is a relation, no attribute: write ({variable}) -[{ql.name_text(name)}]-> (y) and y.name"
                 )
             else:
                 _known("attribute", name, (*NODE_TEXTS, *scope.schema.attribute_types))
-        case Var(name):
+        case ql.Var(name):
             _known("variable", name, (*scope.types, *scope.edges))
-        case Named(_, str(kind)):
+        case ql.Named(_, str(kind)):
             _known("node type", kind, scope.schema.type_names)
-        case Exists(pattern):
+        case ql.Exists(pattern):
             _check_pattern(pattern, scope)
             return
-        case Subquery(query):
+        case ql.Subquery(query):
             check(query, scope.schema)
             if _width(query) != 1:
                 raise SchemaError(f"a sub-query has one column: {query}")
             return
-        case Aggregate(over=Pattern() as over):
+        case ql.Aggregate(over=ql.Pattern() as over):
             _check_pattern(over, scope)
             _check_part(replace(part, over=None), scope.inside(over))
             return
-    for child in children(part):
+    for child in ql.children(part):
         _check_part(child, scope)
-    if isinstance(part, Compare):
+    if isinstance(part, ql.Compare):
         _check_comparison(part, scope)
-    elif isinstance(part, Call):
+    elif isinstance(part, ql.Call):
         _check_call(part, scope)
     elif (
-        isinstance(part, Aggregate)
+        isinstance(part, ql.Aggregate)
         and part.argument is not None
-        and any(isinstance(inner, Aggregate) and inner.over is None for inner in _shallow(part.argument))
+        and any(isinstance(inner, ql.Aggregate) and inner.over is None for inner in _shallow(part.argument))
     ):
         raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner aggregate into a sub-query, (find …)")
-    elif isinstance(part, Aggregate) and part.function not in ("count", "exists"):
+    elif isinstance(part, ql.Aggregate) and part.function not in ("count", "exists"):
         kind = "solution" if part.argument is None else scope.kind(part.argument)
         allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
         if kind not in allowed:
             raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
 
 
-def _check_comparison(part: Compare, scope: Scope) -> None:
+def _check_comparison(part: ql.Compare, scope: Scope) -> None:
     left, right = scope.kind(part.left), scope.kind(part.right)
     if {"node", "edge"} & {left, right}:
         if left != right or part.comparison not in ("=", "!=", "in"):
             raise SchemaError(f"{part} compares a {left} with a {right}: nodes compare by `is`, attributes by x.name")
     elif part.comparison == "matches":
-        if left != "text" or not isinstance(part.right, Value):
+        if left != "text" or not isinstance(part.right, ql.Value):
             raise SchemaError(f"{part} needs a text on its left and a regular expression in quotes on its right")
         try:
             match_whole(str(part.right.value), ())
         except ValueError as error:
             raise SchemaError(f"{part} has no valid regular expression: {error}") from None
-    elif isinstance(part.right, Value):
+    elif isinstance(part.right, ql.Value):
         _check_literal(part, left, part.right.value)
-    elif not isinstance(part.left, Value):
+    elif not isinstance(part.left, ql.Value):
         if "list" in (left, right):
             raise SchemaError(f"{part} compares a list with an expression: compare it with a literal")
         if left == "boolean" and part.comparison not in ("=", "!=", "in"):
@@ -217,7 +194,7 @@ def _check_comparison(part: Compare, scope: Scope) -> None:
             raise SchemaError(f"{part} compares a {left} with a {right}: compare values of one kind")
 
 
-def _check_literal(part: Compare, kind: str, value: object) -> None:
+def _check_literal(part: ql.Compare, kind: str, value: object) -> None:
     """Require a literal that a value of this kind can be compared with."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "text" and is_number and part.comparison in ("<", "<=", ">", ">="):
@@ -232,7 +209,7 @@ def _check_literal(part: Compare, kind: str, value: object) -> None:
         raise SchemaError(f"{part} compares a {kind} with {value!r}: expected {expected[kind][1]}")
 
 
-def _check_call(part: Call, scope: Scope) -> None:
+def _check_call(part: ql.Call, scope: Scope) -> None:
     kinds = [scope.kind(argument) for argument in part.arguments]
     expected = {"year": "date", "month": "date", "day": "date", "length": "text", "lower": "text", "number": "text"}
     if part.function == "number" and kinds[0] in NUMERIC:
@@ -247,18 +224,20 @@ def _check_call(part: Call, scope: Scope) -> None:
         raise SchemaError(f"{part} needs numbers, or two dates to subtract: it has a {' and a '.join(kinds)}")
 
 
-def _check_groups(query: Query) -> None:
+def _check_groups(query: ql.Query) -> None:
     """Require that rows of groups contain only aggregates and keys."""
-    free = frozenset(name for key in query.group if isinstance(key, Var) for name in (key.name,))
+    free = frozenset(name for key in query.group if isinstance(key, ql.Var) for name in (key.name,))
 
     def is_fixed(part: object) -> bool:
-        if part in query.group or isinstance(part, Aggregate | Subquery):
+        if part in query.group or isinstance(part, ql.Aggregate | ql.Subquery):
             return (
-                not isinstance(part, Aggregate) or part.over is None or names_used(part.over) - part.over.bound <= free
+                not isinstance(part, ql.Aggregate)
+                or part.over is None
+                or ql.names_used(part.over) - part.over.bound <= free
             )
-        if isinstance(part, Attribute | Var):
-            return names_used(part) <= free
-        return all(is_fixed(child) for child in children(part))
+        if isinstance(part, ql.Attribute | ql.Var):
+            return ql.names_used(part) <= free
+        return all(is_fixed(child) for child in ql.children(part))
 
     for part in (*query.outputs, *query.having):
         if not is_fixed(part):

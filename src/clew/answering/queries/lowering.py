@@ -6,32 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.answering.queries.kinds import Scope
+from clew.core import query as ql
 from clew.core.errors import InputError
-from clew.core.query import (
-    Aggregate,
-    All,
-    Attribute,
-    Call,
-    Column,
-    Compare,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Field,
-    Formula,
-    Missing,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    Variable,
-    names_used,
-    rewrite,
-)
 
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -44,7 +20,7 @@ MAX_STEPS = 30
 """Maximum number of steps of a walk that other languages write one by one."""
 
 
-def refuse_long_walk(edge: Edge) -> None:
+def refuse_long_walk(edge: ql.Edge) -> None:
     """Raise CannotPrintError for a walk whose steps would fill pages."""
     if max(edge.least, edge.most or 0) > MAX_STEPS:
         raise CannotPrintError(f"a walk of more than {MAX_STEPS} steps is not written out")
@@ -54,65 +30,65 @@ def refuse_long_walk(edge: Edge) -> None:
 class Grouped:
     """A grouped query in two steps: keys and aggregates of groups, and the columns to show."""
 
-    keys: tuple[tuple[str, Expression], ...]
+    keys: tuple[tuple[str, ql.Expression], ...]
     """Keys that are expressions, by the name of their column."""
     variables: tuple[str, ...]
     """Keys that are variables or named edges."""
-    aggregates: tuple[tuple[str, Aggregate], ...]
-    query: Query
+    aggregates: tuple[tuple[str, ql.Aggregate], ...]
+    query: ql.Query
     """The query with fields for keys and aggregates."""
 
 
-def without_ties(query: Query) -> Query:
+def without_ties(query: ql.Query) -> ql.Query:
     """Return an equal query without ties: its rows are compared with the last row that is surely selected."""
     if not query.ties or query.first is None:
         return query
     if len(query.order) != 1 or query.skip:
         raise CannotPrintError("ties need a single order key and no skip to be written in another language")
     [key] = query.order
-    others = tuple(Order(column.expression) for column in query.columns)
+    others = tuple(ql.Order(column.expression) for column in query.columns)
     last = replace(
         query,
-        columns=(Column(key.expression),),
+        columns=(ql.Column(key.expression),),
         order=(key, *others),
         first=1,
         skip=query.first - 1,
         ties=False,
-        **_required(query, Not(Missing(key.expression))),
+        **_required(query, ql.Not(ql.Missing(key.expression))),
     )
-    goal = Subquery(last)
-    inside = Either((Missing(goal), Compare(key.expression, ">=" if key.descending else "<=", goal)))
+    goal = ql.Subquery(last)
+    inside = ql.Either((ql.Missing(goal), ql.Compare(key.expression, ">=" if key.descending else "<=", goal)))
     plain = replace(query, first=None, ties=False)
-    return replace(plain, **_required(query, Not(Missing(key.expression)), inside))
+    return replace(plain, **_required(query, ql.Not(ql.Missing(key.expression)), inside))
 
 
-def _required(query: Query, *formulas: Formula) -> dict[str, Any]:
+def _required(query: ql.Query, *formulas: ql.Formula) -> dict[str, Any]:
     if query.is_grouped:
         return {"having": (*query.having, *formulas)}
     return {"pattern": replace(query.pattern, where=(*query.pattern.where, *formulas))}
 
 
-def grouped(query: Query, scope: Scope) -> Grouped:
+def grouped(query: ql.Query, scope: Scope) -> Grouped:
     """Split a grouped query into its two steps."""
-    fields: dict[Expression, Field] = {}
+    fields: dict[ql.Expression, ql.Field] = {}
     for number, key in enumerate(query.group):
-        if not isinstance(key, Var):
-            fields.setdefault(key, Field(f"key{number}", scope.kind(key)))
+        if not isinstance(key, ql.Var):
+            fields.setdefault(key, ql.Field(f"key{number}", scope.kind(key)))
 
     def named(part: Any) -> Any:
         if part in fields:
             return fields[part]
-        if isinstance(part, Aggregate) and part.over is None:
-            return fields.setdefault(part, Field(f"value{len(fields)}", scope.kind(part)))
-        if isinstance(part, Call):
+        if isinstance(part, ql.Aggregate) and part.over is None:
+            return fields.setdefault(part, ql.Field(f"value{len(fields)}", scope.kind(part)))
+        if isinstance(part, ql.Call):
             return replace(part, arguments=tuple(map(named, part.arguments)))
-        if isinstance(part, All | Either):
+        if isinstance(part, ql.All | ql.Either):
             return replace(part, parts=tuple(map(named, part.parts)))
-        if isinstance(part, Not):
-            return Not(named(part.part))
-        if isinstance(part, Missing):
-            return Missing(named(part.expression))
-        if isinstance(part, Compare):
+        if isinstance(part, ql.Not):
+            return ql.Not(named(part.part))
+        if isinstance(part, ql.Missing):
+            return ql.Missing(named(part.expression))
+        if isinstance(part, ql.Compare):
             return replace(part, left=named(part.left), right=named(part.right))
         return part
 
@@ -123,56 +99,56 @@ def grouped(query: Query, scope: Scope) -> Grouped:
         having=tuple(map(named, query.having)),
     )
     return Grouped(
-        tuple((field.name, part) for part, field in fields.items() if not isinstance(part, Aggregate)),
-        tuple(dict.fromkeys(key.name for key in query.group if isinstance(key, Var))),
-        tuple((field.name, part) for part, field in fields.items() if isinstance(part, Aggregate)),
+        tuple((field.name, part) for part, field in fields.items() if not isinstance(part, ql.Aggregate)),
+        tuple(dict.fromkeys(key.name for key in query.group if isinstance(key, ql.Var))),
+        tuple((field.name, part) for part, field in fields.items() if isinstance(part, ql.Aggregate)),
         shown,
     )
 
 
-def without_lists(query: Query) -> Query:
+def without_lists(query: ql.Query) -> ql.Query:
     """Return an equal query in which `in` a plain sub-query is the existence of a solution with an equal value.
 
     Denied memberships stay: Kuzu loses rows without a value if the existence of an equal value is denied.
     """
 
-    def change(part: Formula) -> Formula:
-        if isinstance(part, All | Either):
+    def change(part: ql.Formula) -> ql.Formula:
+        if isinstance(part, ql.All | ql.Either):
             return replace(part, parts=tuple(map(change, part.parts)))
-        if not isinstance(part, Compare) or part.comparison != "in" or not isinstance(part.right, Subquery):
+        if not isinstance(part, ql.Compare) or part.comparison != "in" or not isinstance(part.right, ql.Subquery):
             return part
         inner = part.right.query
-        if not isinstance(inner, Query) or inner.is_grouped or inner.first is not None or inner.skip:
+        if not isinstance(inner, ql.Query) or inner.is_grouped or inner.first is not None or inner.skip:
             return part
         renamed = {name: f"{name}_in" for name in inner.pattern.bound}
         column, pattern = (_renamed(one, renamed) for one in (inner.columns[0].expression, inner.pattern))
-        return Exists(replace(pattern, where=(*pattern.where, Compare(column, "=", part.left))))
+        return ql.Exists(replace(pattern, where=(*pattern.where, ql.Compare(column, "=", part.left))))
 
     return replace(query, pattern=replace(query.pattern, where=tuple(map(change, query.pattern.where))))
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
     def change(part: Any) -> Any:
-        if isinstance(part, Var | Variable):
+        if isinstance(part, ql.Var | ql.Variable):
             return replace(part, name=names.get(part.name, part.name))
-        if isinstance(part, Attribute):
+        if isinstance(part, ql.Attribute):
             return replace(part, variable=names.get(part.variable, part.variable))
-        if isinstance(part, Edge):
+        if isinstance(part, ql.Edge):
             head, tail = (names.get(end, end) if isinstance(end, str) else end for end in (part.head, part.tail))
             return replace(part, head=head, tail=tail, name=part.name and names.get(part.name, part.name))
         return part
 
-    return rewrite(value, change)
+    return ql.rewrite(value, change)
 
 
-def turned(formula: Compare) -> Compare:
+def turned(formula: ql.Compare) -> ql.Compare:
     """Return the comparison with a literal on its right side."""
-    if isinstance(formula.left, Value) and formula.comparison in ("=", "!=", *FLIPPED):
+    if isinstance(formula.left, ql.Value) and formula.comparison in ("=", "!=", *FLIPPED):
         sign: Any = FLIPPED.get(formula.comparison, formula.comparison)
-        return Compare(formula.right, sign, formula.left)
+        return ql.Compare(formula.right, sign, formula.left)
     return formula
 
 
-def shared(part: Exists | Pattern | Aggregate, scope: Scope) -> list[str]:
+def shared(part: ql.Exists | ql.Pattern | ql.Aggregate, scope: Scope) -> list[str]:
     """Return the names that a sub-pattern shares with its scope."""
-    return sorted(names_used(part) & {*scope.types, *scope.edges})
+    return sorted(ql.names_used(part) & {*scope.types, *scope.edges})

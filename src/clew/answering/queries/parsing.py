@@ -9,37 +9,8 @@ from dataclasses import replace
 from itertools import count
 from typing import NoReturn, TypeVar
 
+from clew.core import query as ql
 from clew.core.errors import InputError
-from clew.core.query import (
-    AGGREGATES,
-    FUNCTIONS,
-    WORDS,
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Column,
-    Combined,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    Variable,
-)
 from clew.core.texts import whole_text
 
 TOKEN = re.compile(
@@ -59,7 +30,7 @@ class QuerySyntaxError(InputError):
     """A query's text cannot be read. The message shows the position and the expected tokens."""
 
 
-def parse(text: str) -> AnyQuery:
+def parse(text: str) -> ql.AnyQuery:
     """Read a query. Raise QuerySyntaxError for any other text."""
     parser = _Parser(text)
     query = parser.whole()
@@ -133,7 +104,7 @@ class _Parser:
     def name(self, expected: str, allowed: frozenset[str] = frozenset()) -> str:
         """Read a name. Words of the language are names only if they are `allowed` here."""
         kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
-        if kind == "quoted" or (kind == "word" and content.lower() not in WORDS - allowed):
+        if kind == "quoted" or (kind == "word" and content.lower() not in ql.WORDS - allowed):
             self.position += 1
             return content
         return self.fail(expected)
@@ -170,33 +141,33 @@ class _Parser:
 
     # Queries
 
-    def whole(self) -> AnyQuery:
+    def whole(self) -> ql.AnyQuery:
         query, terms = self.part(), 1
         while any(self.sees(word) for word in ("union", "intersect", "except")):
             terms = self.one_more(terms)
             operation = self.take("word", "a set operation").lower()
-            query = Combined(operation, query, self.part())  # type: ignore[arg-type]
+            query = ql.Combined(operation, query, self.part())  # type: ignore[arg-type]
         return query
 
-    def part(self) -> AnyQuery:
+    def part(self) -> ql.AnyQuery:
         if self.takes("("):
             query = self.nested(self.whole)
             self.needs(")")
             return query
         return self.query()
 
-    def query(self) -> Query:
+    def query(self) -> ql.Query:
         self.needs("find")
         distinct = self.takes("distinct")
         columns = self.listed(self.column)
-        pattern = self.pattern() if self.takes("where") else Pattern()
+        pattern = self.pattern() if self.takes("where") else ql.Pattern()
         pattern = replace(pattern, variables=(*pattern.variables, *_named_alone(pattern)))
         group = self.listed(self.expression) if self.takes("group", "by") else ()
         having = self.conjunction() if self.takes("having") else ()
         order = self.listed(self.order) if self.takes("order", "by") else ()
         first = self.whole_number() if self.takes("first") else None
         skip = self.whole_number() if self.takes("skip") else 0
-        return Query(columns, pattern, distinct, group, having, order, first, skip, self.takes("with", "ties"))
+        return ql.Query(columns, pattern, distinct, group, having, order, first, skip, self.takes("with", "ties"))
 
     def listed(self, rule: Callable[[], T]) -> tuple[T, ...]:
         items = [rule()]
@@ -204,44 +175,44 @@ class _Parser:
             items.append(rule())
         return tuple(items)
 
-    def column(self) -> Column:
-        return Column(self.expression(), self.name("a column name") if self.takes("as") else "")
+    def column(self) -> ql.Column:
+        return ql.Column(self.expression(), self.name("a column name") if self.takes("as") else "")
 
-    def order(self) -> Order:
+    def order(self) -> ql.Order:
         expression = self.expression()
         descending = self.takes("desc")
         if not descending:
             self.takes("asc")
-        return Order(expression, descending)
+        return ql.Order(expression, descending)
 
     # Patterns
 
-    def pattern(self) -> Pattern:
+    def pattern(self) -> ql.Pattern:
         """Parts joined by `and` or commas, such as `(a: drug) -[treats]-> (b) and b.year > 1990`."""
-        variables: list[Variable] = []
-        edges: list[Edge] = []
-        where: list[Formula] = []
-        optional: list[Pattern] = []
+        variables: list[ql.Variable] = []
+        edges: list[ql.Edge] = []
+        where: list[ql.Formula] = []
+        optional: list[ql.Pattern] = []
         while True:
             if self.takes("optional"):
                 optional.append(self.braced())
             elif self.attempt(lambda: self.path(variables, edges)) is None:
                 where.append(self.negation())
             if not (self.takes("and") or self.takes(",")):
-                return Pattern(tuple(variables), tuple(edges), tuple(where), tuple(optional))
+                return ql.Pattern(tuple(variables), tuple(edges), tuple(where), tuple(optional))
 
-    def braced(self) -> Pattern:
+    def braced(self) -> ql.Pattern:
         self.needs("{")
-        pattern = Pattern() if self.sees("}") else self.nested(self.pattern)
+        pattern = ql.Pattern() if self.sees("}") else self.nested(self.pattern)
         self.needs("}")
         return pattern
 
-    def path(self, variables: list[Variable], edges: list[Edge]) -> bool:
+    def path(self, variables: list[ql.Variable], edges: list[ql.Edge]) -> bool:
         """Read a node and the steps that follow it."""
-        seen: list[Variable] = []
-        steps: list[Edge] = []
+        seen: list[ql.Variable] = []
+        steps: list[ql.Edge] = []
         here = self.end(seen)
-        if isinstance(here, Named | Nodes) and not (self.sees("-") or self.sees("<-")):
+        if isinstance(here, ql.Named | ql.Nodes) and not (self.sees("-") or self.sees("<-")):
             self.fail("an edge, such as -[relation]->")
         while self.sees("-") or self.sees("<-"):
             backward = self.takes("<-")
@@ -256,38 +227,38 @@ class _Parser:
                 self.needs("-")
             there = self.end(seen)
             head, tail = (there, here) if backward else (here, there)
-            steps.append(Edge(head, relation, tail, forward or backward, least, most, name))
+            steps.append(ql.Edge(head, relation, tail, forward or backward, least, most, name))
             here = there
         variables += seen
         edges += steps
         return True
 
-    def end(self, seen: list[Variable]) -> str | Constant:
+    def end(self, seen: list[ql.Variable]) -> str | ql.Constant:
         constant = self.constant()
         if constant is not None:
             return constant
         self.needs("(")
         name = f"_{next(self.fresh)}" if self.sees(":") or self.sees(")") else self.name("a variable")
-        seen.append(Variable(name, self.name("a node type", WORDS) if self.takes(":") else None))
+        seen.append(ql.Variable(name, self.name("a node type", ql.WORDS) if self.takes(":") else None))
         self.needs(")")
         return name
 
-    def constant(self) -> Constant | None:
+    def constant(self) -> ql.Constant | None:
         if self.takes("node", "("):
             keys = self.listed(lambda: self.take("text", "a key in quotes"))
             self.needs(")")
-            return Nodes(keys)
+            return ql.Nodes(keys)
         if self.position < len(self.tokens) and self.tokens[self.position][0] == "text":
             text = self.take("text", "a name in quotes")
-            return Named(text, self.name("a node type", WORDS) if self.takes(":") else None)
+            return ql.Named(text, self.name("a node type", ql.WORDS) if self.takes(":") else None)
         return None
 
     def step(self) -> tuple[str | None, str | None, int, int | None]:
         """Read `relation`, `name: relation`, `any`, with `*`, `+` or `{least,most}` after it."""
         name = None
-        relation = None if self.takes("any") else self.name("a relation, or any", WORDS)
+        relation = None if self.takes("any") else self.name("a relation, or any", ql.WORDS)
         if relation is not None and self.takes(":"):
-            name, relation = relation, None if self.takes("any") else self.name("a relation, or any", WORDS)
+            name, relation = relation, None if self.takes("any") else self.name("a relation, or any", ql.WORDS)
         if self.takes("*"):
             return name, relation, 0, None
         if self.takes("+"):
@@ -303,160 +274,160 @@ class _Parser:
 
     # Formulas
 
-    def conjunction(self) -> tuple[Formula, ...]:
+    def conjunction(self) -> tuple[ql.Formula, ...]:
         parts = [self.negation()]
         while self.takes("and") or self.takes(","):
             parts.append(self.negation())
         return tuple(parts)
 
-    def formula(self) -> Formula:
+    def formula(self) -> ql.Formula:
         """Read conditions joined by `or`, each of which may be conditions joined by `and`."""
         options = [self.all()]
         while self.takes("or"):
             options.append(self.all())
-        return options[0] if len(options) == 1 else Either(tuple(options))
+        return options[0] if len(options) == 1 else ql.Either(tuple(options))
 
-    def all(self) -> Formula:
+    def all(self) -> ql.Formula:
         parts = [self.negation()]
         while self.takes("and"):
             parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else All(tuple(parts))
+        return parts[0] if len(parts) == 1 else ql.All(tuple(parts))
 
-    def negation(self) -> Formula:
+    def negation(self) -> ql.Formula:
         if self.takes("not"):
-            return Not(self.nested(self.negation))
+            return ql.Not(self.nested(self.negation))
         if not self.sees("exists", "(") and self.takes("exists"):
-            return Exists(self.braced())
+            return ql.Exists(self.braced())
         if self.sees("("):
             inner = self.attempt(self.bracketed)
             if inner is not None:
                 return inner
         return self.attempt(self.path_formula) or self.comparison()
 
-    def path_formula(self) -> Formula:
+    def path_formula(self) -> ql.Formula:
         """Read a path inside `or` or after `not`, which means that it exists."""
-        variables: list[Variable] = []
-        edges: list[Edge] = []
+        variables: list[ql.Variable] = []
+        edges: list[ql.Edge] = []
         self.path(variables, edges)
         if not edges:
             self.fail("an edge, such as -[relation]->")
-        return Exists(Pattern(tuple(variables), tuple(edges)))
+        return ql.Exists(ql.Pattern(tuple(variables), tuple(edges)))
 
-    def bracketed(self) -> Formula:
+    def bracketed(self) -> ql.Formula:
         self.needs("(")
         inner = self.nested(self.formula)
         self.needs(")")
         return inner
 
-    def comparison(self) -> Formula:
+    def comparison(self) -> ql.Formula:
         left = self.expression()
         if self.takes("is"):
             denied = self.takes("not")
             if self.takes("missing"):
-                return Not(Missing(left)) if denied else Missing(left)
+                return ql.Not(ql.Missing(left)) if denied else ql.Missing(left)
             if self.takes("present"):
-                return Missing(left) if denied else Not(Missing(left))
-            right = self.constant() or Var(self.name("missing, present, a variable or a name in quotes"))
-            return Compare(left, "!=" if denied else "=", right)
+                return ql.Missing(left) if denied else ql.Not(ql.Missing(left))
+            right = self.constant() or ql.Var(self.name("missing, present, a variable or a name in quotes"))
+            return ql.Compare(left, "!=" if denied else "=", right)
         if self.takes("between"):
             low = self.expression()
             self.needs("and")
-            return All((Compare(left, ">=", low), Compare(left, "<=", self.expression())))
+            return ql.All((ql.Compare(left, ">=", low), ql.Compare(left, "<=", self.expression())))
         denied = self.takes("not")
         found = self.membership(left) if self.takes("in") else self.compared(left)
-        return Not(found) if denied else found
+        return ql.Not(found) if denied else found
 
-    def membership(self, left: Expression) -> Formula:
+    def membership(self, left: ql.Expression) -> ql.Formula:
         closing = "]" if self.takes("[") else ")"
         if closing == ")":
             self.needs("(")
             if self.sees("find") or self.sees("("):
                 query = self.nested(self.whole)
                 self.needs(")")
-                return Compare(left, "in", Subquery(query))
-        options = tuple(Compare(left, "=", value) for value in self.listed(self.expression))
+                return ql.Compare(left, "in", ql.Subquery(query))
+        options = tuple(ql.Compare(left, "=", value) for value in self.listed(self.expression))
         self.needs(closing)
-        return options[0] if len(options) == 1 else Either(options)
+        return options[0] if len(options) == 1 else ql.Either(options)
 
-    def compared(self, left: Expression) -> Formula:
+    def compared(self, left: ql.Expression) -> ql.Formula:
         for sign in ("<=", ">=", "!=", "<>", "=", "<", ">", "contains", "matches"):
             if self.takes(sign):
-                return Compare(left, "!=" if sign == "<>" else sign, self.expression())  # type: ignore[arg-type]
+                return ql.Compare(left, "!=" if sign == "<>" else sign, self.expression())  # type: ignore[arg-type]
         for word in ("starts", "ends"):
             if self.takes(word, "with"):
-                return Compare(left, f"{word} with", self.expression())  # type: ignore[arg-type]
+                return ql.Compare(left, f"{word} with", self.expression())  # type: ignore[arg-type]
         return self.fail(
             "a comparison: =, !=, <, <=, >, >=, in, between, contains, starts with, ends with, matches, is"
         )
 
     # Expressions
 
-    def expression(self) -> Expression:
+    def expression(self) -> ql.Expression:
         return self.chain("+-", self.product)
 
-    def product(self) -> Expression:
+    def product(self) -> ql.Expression:
         return self.chain("*/", self.atom)
 
-    def chain(self, signs: str, part: Callable[[], Expression]) -> Expression:
+    def chain(self, signs: str, part: Callable[[], ql.Expression]) -> ql.Expression:
         """Read parts that are separated by one of some signs. The operators are left-associative."""
         left, terms = part(), 1
         while any(map(self.sees, signs)):
             terms = self.one_more(terms)
             sign = self.take("sign", "a sign")
-            left = Call(sign, (left, part()))
+            left = ql.Call(sign, (left, part()))
         return left
 
-    def atom(self) -> Expression:
+    def atom(self) -> ql.Expression:
         kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
         if kind == "number":
             self.position += 1
-            return Value(int(content) if content.isdigit() else float(content))
+            return ql.Value(int(content) if content.isdigit() else float(content))
         if kind == "text":
             self.position += 1
-            return Value(content)
+            return ql.Value(content)
         if self.takes("-"):
             number = self.take("number", "a number")
-            return Value(-int(number) if number.isdigit() else -float(number))
+            return ql.Value(-int(number) if number.isdigit() else -float(number))
         if self.takes("true") or self.takes("false"):
-            return Value(content.lower() == "true")
+            return ql.Value(content.lower() == "true")
         if self.takes("("):
-            inner: Expression | None = self.attempt(self.subquery)
+            inner: ql.Expression | None = self.attempt(self.subquery)
             if inner is None:
                 inner = self.nested(self.expression)
                 self.needs(")")
             return inner
-        if kind == "word" and self.sees(content.lower(), "(") and content.lower() in (*AGGREGATES, *FUNCTIONS):
+        if kind == "word" and self.sees(content.lower(), "(") and content.lower() in (*ql.AGGREGATES, *ql.FUNCTIONS):
             self.position += 2
-            inner = self.aggregate(content.lower()) if content.lower() in AGGREGATES else self.call(content.lower())
+            inner = self.aggregate(content.lower()) if content.lower() in ql.AGGREGATES else self.call(content.lower())
             self.needs(")")
             return inner
-        known = ", ".join((*AGGREGATES, *FUNCTIONS))
-        if kind == "word" and content.lower() not in WORDS and self.sees(content.lower(), "("):
+        known = ", ".join((*ql.AGGREGATES, *ql.FUNCTIONS))
+        if kind == "word" and content.lower() not in ql.WORDS and self.sees(content.lower(), "("):
             self.fail(f"one of the functions {known}")
         name = self.name(f"a value, a variable, {known} or (find …)")
-        return Attribute(name, self.name("an attribute", WORDS)) if self.takes(".") else Var(name)
+        return ql.Attribute(name, self.name("an attribute", ql.WORDS)) if self.takes(".") else ql.Var(name)
 
-    def subquery(self) -> Subquery:
+    def subquery(self) -> ql.Subquery:
         query = self.nested(self.whole)
         self.needs(")")
-        return Subquery(query)
+        return ql.Subquery(query)
 
-    def call(self, function: str) -> Call:
-        return Call(function, self.listed(lambda: self.nested(self.expression)))
+    def call(self, function: str) -> ql.Call:
+        return ql.Call(function, self.listed(lambda: self.nested(self.expression)))
 
-    def aggregate(self, function: str) -> Aggregate:
+    def aggregate(self, function: str) -> ql.Aggregate:
         distinct = self.takes("distinct")
         argument = None if function in ("count", "exists") and self.takes("*") else self.nested(self.expression)
         over = self.nested(self.pattern) if self.takes("for") else None
-        return Aggregate(function, argument, distinct, over)  # type: ignore[arg-type]
+        return ql.Aggregate(function, argument, distinct, over)  # type: ignore[arg-type]
 
 
-def _named_alone(pattern: Pattern) -> list[Variable]:
+def _named_alone(pattern: ql.Pattern) -> list[ql.Variable]:
     """Return the variables that only a name introduces, as in `find x where x is "Tower Bridge"`."""
     names = [
         part.left.name
         for part in pattern.where
-        if isinstance(part, Compare) and part.comparison == "=" and isinstance(part.left, Var)
-        if isinstance(part.right, Named | Nodes)
+        if isinstance(part, ql.Compare) and part.comparison == "=" and isinstance(part.left, ql.Var)
+        if isinstance(part.right, ql.Named | ql.Nodes)
     ]
-    return [Variable(name) for name in dict.fromkeys(names) if name not in pattern.bound]
+    return [ql.Variable(name) for name in dict.fromkeys(names) if name not in pattern.bound]

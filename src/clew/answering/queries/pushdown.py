@@ -22,26 +22,8 @@ from clew.answering.queries.kinds import Scope
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.sparql import EndpointNames, sparql
+from clew.core import query as ql
 from clew.core.errors import QueryRefusedError
-from clew.core.query import (
-    Aggregate,
-    AnyQuery,
-    Attribute,
-    Column,
-    Compare,
-    Edge,
-    Formula,
-    Missing,
-    Not,
-    Pattern,
-    Query,
-    Subquery,
-    Var,
-    Variable,
-    names_used,
-    rewrite,
-    walk,
-)
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.remote.remote import is_cypher, is_sparql
@@ -59,7 +41,7 @@ Rows = list[Sequence[Any]]
 """Rows of a query, its nodes by their ids."""
 
 
-def execute(kb: KnowledgeBase, query: AnyQuery) -> Result:
+def execute(kb: KnowledgeBase, query: ql.AnyQuery) -> Result:
     """Return the rows of a query. If the base is in a database, request the rows, or the solutions, from it."""
     cells = _solved(kb, query)
     if cells is None:
@@ -67,7 +49,7 @@ def execute(kb: KnowledgeBase, query: AnyQuery) -> Result:
     return execution.shown(kb, _first(query), cells)
 
 
-def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
+def found_nodes(kb: KnowledgeBase, query: ql.Query) -> NodeSet:
     """Return the nodes of the first column of a query, in one request if the base is in a database."""
     pattern = query.pattern
     if not pattern.edges and not pattern.where and not query.order and query.first is None:
@@ -85,11 +67,11 @@ def found_nodes(kb: KnowledgeBase, query: Query) -> NodeSet:
 def _joining(kb: KnowledgeBase) -> execution.Join:
     """Return a function that requests the solutions of a pattern from the database of a base."""
 
-    def join(pattern: Pattern, names: frozenset[str]) -> Solutions | None:
+    def join(pattern: ql.Pattern, names: frozenset[str]) -> Solutions | None:
         variables = sorted(names)
         if not pattern.edges or not variables or kb.query_language not in ("sparql", "cypher"):
             return None
-        cells = _solved(kb, Query(tuple(Column(Var(name)) for name in variables), pattern, distinct=True))
+        cells = _solved(kb, ql.Query(tuple(ql.Column(ql.Var(name)) for name in variables), pattern, distinct=True))
         if cells is None:
             return None
         return Solutions(len(cells[0]), {name: cell.values for name, cell in zip(variables, cells, strict=True)})
@@ -97,11 +79,11 @@ def _joining(kb: KnowledgeBase) -> execution.Join:
     return join
 
 
-def _first(query: AnyQuery) -> Query:
-    return query if isinstance(query, Query) else _first(query.left)
+def _first(query: ql.AnyQuery) -> ql.Query:
+    return query if isinstance(query, ql.Query) else _first(query.left)
 
 
-def _solved(kb: KnowledgeBase, query: AnyQuery) -> list[Cells] | None:
+def _solved(kb: KnowledgeBase, query: ql.AnyQuery) -> list[Cells] | None:
     """Return the columns of a query as the database of a base gives them, or None if it cannot carry it out."""
     shown = _first(query)
     scope = Scope(kb.schema).inside(shown.pattern)
@@ -131,11 +113,11 @@ def _column(kind: str, values: Sequence[Any]) -> Cells:
     return from_values(kind, [whole(value) if isinstance(value, Decimal) else value for value in values])
 
 
-def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
+def _in_sql(kb: PostgresKnowledgeBase, query: ql.AnyQuery) -> Rows:
     from clew.answering.queries.sql import PostgresNames, sql
 
     text, most = sql(query, kb.schema, PostgresNames(kb)), QueryLimits().rows
-    if not isinstance(query, Query) or query.first is None:
+    if not isinstance(query, ql.Query) or query.first is None:
         text = f"{text} LIMIT {most + 1}"
     rows = kb.solve(text, SECONDS)
     if len(rows) > most:
@@ -143,12 +125,12 @@ def _in_sql(kb: PostgresKnowledgeBase, query: AnyQuery) -> Rows:
     return list(rows)
 
 
-def _in_sparql(kb: SparqlKnowledgeBase, query: AnyQuery) -> Rows:
-    names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, Var)]
-    if not isinstance(query, Query) or not query.distinct or len(names) < len(query.columns):
+def _in_sparql(kb: SparqlKnowledgeBase, query: ql.AnyQuery) -> Rows:
+    names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, ql.Var)]
+    if not isinstance(query, ql.Query) or not query.distinct or len(names) < len(query.columns):
         raise CannotPrintError("an endpoint can return only nodes")
     is_cut = query.is_grouped or query.order or query.first is not None or query.skip
-    if is_cut or any(isinstance(part, Edge) and part.name for part in walk(query)):
+    if is_cut or any(isinstance(part, ql.Edge) and part.name for part in ql.walk(query)):
         raise CannotPrintError("an endpoint has no groups, no first rows and no names of edges here")
     rows = kb.endpoint.rows(sparql(query, kb.schema, EndpointNames(kb)), ordered_by=" ".join(f"?{n}" for n in names))
     found = [[kb.intern([row[name]])[0] if name in row else None for name in names] for row in rows]
@@ -156,11 +138,13 @@ def _in_sparql(kb: SparqlKnowledgeBase, query: AnyQuery) -> Rows:
     return [row for row in found if most is None or all(cell is None or cell < most for cell in row)]
 
 
-def _in_cypher(kb: CypherKnowledgeBase, query: AnyQuery) -> Rows:
-    edges = {part.name for part in walk(query) if isinstance(part, Edge)}
-    query = rewrite(query, lambda part: _decided(kb, part, edges) if isinstance(part, Compare | Missing) else part)
+def _in_cypher(kb: CypherKnowledgeBase, query: ql.AnyQuery) -> Rows:
+    edges = {part.name for part in ql.walk(query) if isinstance(part, ql.Edge)}
+    query = ql.rewrite(
+        query, lambda part: _decided(kb, part, edges) if isinstance(part, ql.Compare | ql.Missing) else part
+    )
     _refuse(kb, query)
-    are_nodes = [isinstance(column.expression, Var) for column in _first(query).columns]
+    are_nodes = [isinstance(column.expression, ql.Var) for column in _first(query).columns]
     rows = kb.server.rows(cypher(query, kb.schema, GraphDatabaseNames(kb)))
     return [row for row in (_with_ids(kb.ids_by_handle, row, are_nodes) for row in rows) if row is not None]
 
@@ -173,54 +157,54 @@ def _with_ids(ids: Mapping[str, int], row: Sequence[Any], are_nodes: Sequence[bo
     return [ids[cell] if is_node and cell is not None else cell for cell, is_node in pairs]
 
 
-def _decided(kb: CypherKnowledgeBase, formula: Compare | Missing, edges: Set[str | None]) -> Formula:
+def _decided(kb: CypherKnowledgeBase, formula: ql.Compare | ql.Missing, edges: Set[str | None]) -> ql.Formula:
     """Return a condition on attributes of one node as the nodes that meet it, since Clew knows kinds of attributes."""
-    names, parts = names_used(formula), list(walk(formula))
-    is_plain = any(isinstance(part, Attribute) for part in parts)
+    names, parts = ql.names_used(formula), list(ql.walk(formula))
+    is_plain = any(isinstance(part, ql.Attribute) for part in parts)
     if (
         len(names) != 1
         or names & edges
         or not is_plain
-        or any(isinstance(part, Aggregate | Subquery) for part in parts)
+        or any(isinstance(part, ql.Aggregate | ql.Subquery) for part in parts)
     ):
         return formula
     [name] = names
-    meets = formula if isinstance(formula, Compare) else Not(formula)
-    nodes = satisfying(kb, Pattern((Variable(name),), (), (meets,)), name)
+    meets = formula if isinstance(formula, ql.Compare) else ql.Not(formula)
+    nodes = satisfying(kb, ql.Pattern((ql.Variable(name),), (), (meets,)), name)
     if len(nodes) > kb.batch:
         raise CannotPrintError(f"too many nodes meet {formula} to name them")
-    chosen = Compare(Var(name), "=", keys_of(kb, nodes))
-    return chosen if isinstance(formula, Compare) else Not(chosen)
+    chosen = ql.Compare(ql.Var(name), "=", keys_of(kb, nodes))
+    return chosen if isinstance(formula, ql.Compare) else ql.Not(chosen)
 
 
-def _refuse(kb: CypherKnowledgeBase, query: AnyQuery) -> None:
+def _refuse(kb: CypherKnowledgeBase, query: ql.AnyQuery) -> None:
     """Raise CannotPrintError if a graph database would understand a query otherwise.
 
     An edge occurs once in a walk and in a part that is joined at once. A node may have several labels, of which the
     first is its type. Ids of elements have another order than keys.
     """
-    parts = list(walk(query))
-    whole = [part.pattern for part in parts if isinstance(part, Query)]
+    parts = list(ql.walk(query))
+    whole = [part.pattern for part in parts if isinstance(part, ql.Query)]
     for part in parts:
         match part:
-            case Attribute() | Subquery():
+            case ql.Attribute() | ql.Subquery():
                 raise CannotPrintError(f"{part} cannot be computed in a graph database")
-            case Edge() if not part.is_single:
+            case ql.Edge() if not part.is_single:
                 raise CannotPrintError(f"a walk by {part.relation} has another meaning in a graph database")
-            case Variable(_, str() as kind) if not kb.is_label(kind):
+            case ql.Variable(_, str() as kind) if not kb.is_label(kind):
                 raise CannotPrintError(f"{kind} is not the only label of its nodes")
-            case Pattern(edges=edges) if not any(part is one for one in whole):
+            case ql.Pattern(edges=edges) if not any(part is one for one in whole):
                 relations = [edge.relation for edge in edges]
                 if len(edges) > 1 and (None in relations or len({*relations}) < len(edges)):
                     raise CannotPrintError("an edge may occur once in a part")
-            case Query() if kb.key_property is None and (part.order or part.first is not None):
+            case ql.Query() if kb.key_property is None and (part.order or part.first is not None):
                 raise CannotPrintError("ids of elements have no order")
 
 
-def _read_ahead(kb: SparqlKnowledgeBase, query: Query, nodes: NodeSet) -> None:
+def _read_ahead(kb: SparqlKnowledgeBase, query: ql.Query, nodes: NodeSet) -> None:
     """Read the edges that the evidence of few answers will need, for all of them at once."""
     variable = query.columns[0].expression
-    if not 0 < len(nodes) <= kb.reading.batch or not isinstance(variable, Var):
+    if not 0 < len(nodes) <= kb.reading.batch or not isinstance(variable, ql.Var):
         return
     if kb.degrees(nodes.array).sum() > MOST_AHEAD:
         return

@@ -15,28 +15,8 @@ from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words, kind_in_words, words
-from clew.core.query import (
-    Aggregate,
-    AnyQuery,
-    Attribute,
-    Edge,
-    Pattern,
-    Query,
-    Var,
-    constants,
-    walk,
-)
-from clew.core.types import (
-    Answer,
-    Candidate,
-    Cell,
-    Evidence,
-    Judgement,
-    NodeRef,
-    Triple,
-    UnknownName,
-    Value,
-)
+from clew.core.query import Aggregate, AnyQuery, Attribute, Edge, Pattern, Query, Var, constants, walk
+from clew.core.types import Answer, Candidate, Cell, Evidence, Judgement, NodeRef, Triple, UnknownName, Value
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Names
 

@@ -11,22 +11,7 @@ from operator import and_
 from typing import Literal
 
 from clew.answering.queries.linking import keys_of
-from clew.core.query import (
-    Attribute,
-    Compare,
-    Edge,
-    Either,
-    Exists,
-    Formula,
-    Nodes,
-    Not,
-    Pattern,
-    Query,
-    Value,
-    Var,
-    find,
-    requiring,
-)
+from clew.core import query as ql
 from clew.core.texts import OPAQUE
 from clew.core.types import EMPTY, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
@@ -242,8 +227,8 @@ TARGET = "x"
 
 
 def paths_query(
-    explorer: Explorer, paths: Sequence[RelationPath], ends: NodeSet | None, conditions: Sequence[Formula] = ()
-) -> Query:
+    explorer: Explorer, paths: Sequence[RelationPath], ends: NodeSet | None, conditions: Sequence[ql.Formula] = ()
+) -> ql.Query:
     """Return a query for the nodes to which every path leads. If `ends` are fewer, it finds only those.
 
     `conditions` are further conditions on these nodes.
@@ -253,40 +238,40 @@ def paths_query(
     for number, (path, layers) in enumerate(zip(paths, walked, strict=True)):
         for name, layer in zip(_names(path, number), layers, strict=True):
             if len(layer.left_out):
-                where.append(Compare(Var(name), "!=", keys_of(explorer.kb, layer.left_out)))
+                where.append(ql.Compare(ql.Var(name), "!=", keys_of(explorer.kb, layer.left_out)))
             if layer.nameless is not None:
-                is_nameless = Compare(Attribute(name, "name"), "matches", Value(OPAQUE.pattern))
-                where.append(is_nameless if layer.nameless else Not(is_nameless))
+                is_nameless = ql.Compare(ql.Attribute(name, "name"), "matches", ql.Value(OPAQUE.pattern))
+                where.append(is_nameless if layer.nameless else ql.Not(is_nameless))
     reached = reduce(and_, (layers[-1].nodes for layers in walked))
     if ends is not None and reached != ends:
-        where.append(Compare(Var(TARGET), "=", keys_of(explorer.kb, ends)))
-    return find(TARGET, None, requiring(_chains(explorer.kb, paths), *where))
+        where.append(ql.Compare(ql.Var(TARGET), "=", keys_of(explorer.kb, ends)))
+    return ql.find(TARGET, None, ql.requiring(_chains(explorer.kb, paths), *where))
 
 
-def walks_query(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> Query:
+def walks_query(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> ql.Query:
     """Return a query for the given nodes, each at the end of a path that may have other ends."""
     ends: dict[RelationPath, list[int]] = {}
     for path, end in walks:
         ends.setdefault(path, []).append(end)
     patterns = [
-        requiring(_chains(kb, [path]), Compare(Var(TARGET), "=", keys_of(kb, NodeSet.of(own))))
+        ql.requiring(_chains(kb, [path]), ql.Compare(ql.Var(TARGET), "=", keys_of(kb, NodeSet.of(own))))
         for path, own in ends.items()
     ]
     if len(patterns) == 1:
-        return find(TARGET, None, patterns[0])
-    return find(TARGET, None, Pattern((), (), (Either(tuple(map(Exists, patterns))),)))
+        return ql.find(TARGET, None, patterns[0])
+    return ql.find(TARGET, None, ql.Pattern((), (), (ql.Either(tuple(map(ql.Exists, patterns))),)))
 
 
-def _chains(kb: KnowledgeBase, paths: Sequence[RelationPath]) -> Pattern:
+def _chains(kb: KnowledgeBase, paths: Sequence[RelationPath]) -> ql.Pattern:
     """Return the moves of all paths as edges. The paths share only their end."""
-    edges: list[Edge] = []
+    edges: list[ql.Edge] = []
     for number, path in enumerate(paths):
-        here: str | Nodes = keys_of(kb, path.topic)
+        here: str | ql.Nodes = keys_of(kb, path.topic)
         for move, there in zip(path.moves, _names(path, number), strict=True):
             head, tail = (here, there) if move.direction == "out" else (there, here)
-            edges.append(Edge(head, move.relation, tail))
+            edges.append(ql.Edge(head, move.relation, tail))
             here = there
-    return Pattern((), tuple(edges))
+    return ql.Pattern((), tuple(edges))
 
 
 def _names(path: RelationPath, number: int) -> list[str]:

@@ -13,40 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import Check, literal_checks
-from clew.answering.queries.lowering import (
-    CannotPrintError,
-    grouped,
-    refuse_long_walk,
-    shared,
-    turned,
-    without_ties,
-)
-from clew.core.query import (
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Combined,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Field,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    walk,
-)
+from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, shared, turned, without_ties
+from clew.core import query as ql
 from clew.core.schema import Schema
 from clew.store.graph.iris import (
     EDGE_HEAD,
@@ -128,17 +96,23 @@ class EndpointNames(RdfNames):
         return names if len(names) <= MOST_RELATIONS else ()
 
 
-def sparql(query: AnyQuery, schema: Schema, names: RdfNames | None = None, *, is_question: bool = False) -> str:
+def sparql(query: ql.AnyQuery, schema: Schema, names: RdfNames | None = None, *, is_question: bool = False) -> str:
     """Return a query with the rows of the algebra. Nodes are given by their IRIs.
 
     With `is_question` it asks whether there are any rows. If all columns are nodes, they are named like their
     variables.
     """
     writer = _Sparql(schema, names or RdfNames())
-    if isinstance(query, Query) and query.distinct and not query.is_grouped and not query.order and query.first is None:
+    if (
+        isinstance(query, ql.Query)
+        and query.distinct
+        and not query.is_grouped
+        and not query.order
+        and query.first is None
+    ):
         shown = [column.expression for column in query.columns]
-        if all(isinstance(part, Var) for part in shown):
-            used = {part for part in writer.parts(query) if isinstance(part, Attribute)}
+        if all(isinstance(part, ql.Var) for part in shown):
+            used = {part for part in writer.parts(query) if isinstance(part, ql.Attribute)}
             lines, _ = writer.group(query.pattern, _Level(Scope(schema)), used)
             head = "ASK {" if is_question else f"SELECT DISTINCT {' '.join(f'?{part}' for part in shown)} WHERE {{"
             return "\n".join([head, *_indented(lines), "}"])
@@ -150,7 +124,7 @@ class _Level:
     """The names of a scope, the names that may be missing, and the variables for values of expressions."""
 
     scope: Scope
-    values: dict[Expression, str] = field(default_factory=dict)
+    values: dict[ql.Expression, str] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
 
 
@@ -163,22 +137,22 @@ class _Sparql:
 
     # Queries
 
-    def query(self, query: AnyQuery, prefix: str) -> list[str]:
+    def query(self, query: ql.AnyQuery, prefix: str) -> list[str]:
         """Return the lines of a query. Its columns are named with a prefix and a number."""
-        if isinstance(query, Combined):
+        if isinstance(query, ql.Combined):
             return self.combined(query, prefix)
         query = without_ties(query)
         level = _Level(Scope(self.schema))
-        used = {part for part in self.parts(query) if isinstance(part, Attribute)}
+        used = {part for part in self.parts(query) if isinstance(part, ql.Attribute)}
         lines, level = self.solutions(query.pattern, level, used)
         if query.is_grouped:
             lines, level, query = self.groups(query, level, lines)
         return self.rows(query, level, lines, prefix)
 
     def parts(self, *values: Any) -> list[Any]:
-        return [part for value in values for part in walk(value, lambda part: isinstance(part, Subquery))]
+        return [part for value in values for part in ql.walk(value, lambda part: isinstance(part, ql.Subquery))]
 
-    def solutions(self, pattern: Pattern, level: _Level, used: set[Attribute]) -> tuple[list[str], _Level]:
+    def solutions(self, pattern: ql.Pattern, level: _Level, used: set[ql.Attribute]) -> tuple[list[str], _Level]:
         """Return a sub-select with each solution once."""
         lines, level = self.group(pattern, level, used)
         names = [*(f"?{name}" for name in (*level.scope.types, *level.scope.edges)), *level.values.values()]
@@ -186,19 +160,19 @@ class _Sparql:
             return lines, level
         return [f"{{ SELECT DISTINCT {' '.join(dict.fromkeys(names))} WHERE {{", *_indented(lines), "} }"], level
 
-    def groups(self, query: Query, level: _Level, lines: list[str]) -> tuple[list[str], _Level, Query]:
+    def groups(self, query: ql.Query, level: _Level, lines: list[str]) -> tuple[list[str], _Level, ql.Query]:
         split = grouped(query, level.scope)
-        inner, values = list(lines), dict[Expression, str]()
+        inner, values = list(lines), dict[ql.Expression, str]()
         shown = [f"?{name}" for name in split.variables]
         for name, key in split.keys:
             shown.append(self.bound(key, level, inner, f"?_{name}"))
-            values[Field(name, level.scope.kind(key))] = shown[-1]
+            values[ql.Field(name, level.scope.kind(key))] = shown[-1]
         by = f" GROUP BY {' '.join(shown)}" if shown else ""
         for name, part in split.aggregates:
             shown.append(f"({self.aggregate(part, level, inner)} AS ?_{name})")
-            values[Field(name, level.scope.kind(part))] = f"?_{name}"
+            values[ql.Field(name, level.scope.kind(part))] = f"?_{name}"
         for attribute, variable in level.values.items():
-            if isinstance(attribute, Attribute) and attribute.variable in split.variables:
+            if isinstance(attribute, ql.Attribute) and attribute.variable in split.variables:
                 values[attribute] = self.fresh()
                 shown.append(f"(SAMPLE({variable}) AS {values[attribute]})")
         whole = [f"{{ SELECT {' '.join(shown) or '(1 AS ?_one)'} WHERE {{", *_indented(inner), f"}}{by} }}"]
@@ -207,7 +181,7 @@ class _Sparql:
             self.filter(formula, level, whole)
         return whole, level, split.query
 
-    def rows(self, query: Query, level: _Level, lines: list[str], prefix: str) -> list[str]:
+    def rows(self, query: ql.Query, level: _Level, lines: list[str], prefix: str) -> list[str]:
         """Return the last step: columns, order and limits."""
         lines = list(lines)
         columns = [
@@ -228,10 +202,10 @@ class _Sparql:
         end += "" if query.first is None else f" LIMIT {query.first}"
         return [head, *_indented(lines), end + (f" OFFSET {query.skip}" if query.skip else "")]
 
-    def combined(self, query: Combined, prefix: str) -> list[str]:
+    def combined(self, query: ql.Combined, prefix: str) -> list[str]:
         left, right = self.query(query.left, prefix), self.query(query.right, prefix)
         width, side = 0, query.left
-        while isinstance(side, Combined):
+        while isinstance(side, ql.Combined):
             side = side.left
         width = len(side.columns)
         word = {"union": "UNION", "intersect": "", "except": "MINUS"}[query.operation]
@@ -240,7 +214,7 @@ class _Sparql:
 
     # Patterns
 
-    def group(self, pattern: Pattern, level: _Level, used: set[Attribute]) -> tuple[list[str], _Level]:
+    def group(self, pattern: ql.Pattern, level: _Level, used: set[ql.Attribute]) -> tuple[list[str], _Level]:
         """Return the lines of a group, and the level inside. Look up attributes that are `used` here."""
         before = {*level.scope.types, *level.scope.edges}
         inside = level.scope.inside(replace(pattern, optional=()))
@@ -267,7 +241,7 @@ class _Sparql:
             self.filter(formula, level, lines)
         return lines, level
 
-    def look_up(self, attribute: Attribute, level: _Level, lines: list[str], *, is_needed: bool = False) -> None:
+    def look_up(self, attribute: ql.Attribute, level: _Level, lines: list[str], *, is_needed: bool = False) -> None:
         """Bind the value of an attribute. An attribute that `is_needed` by a condition is not optional."""
         owner, name, value = f"?{attribute.variable}", attribute.name, self.fresh()
         kind = level.scope.kind(attribute)
@@ -299,7 +273,7 @@ class _Sparql:
             return
         lines.append(found if is_needed else f"OPTIONAL {{ {found} }}")
 
-    def edge(self, edge: Edge, lines: list[str]) -> None:
+    def edge(self, edge: ql.Edge, lines: list[str]) -> None:
         head, tail = (self.end(end, lines) for end in (edge.head, edge.tail))
         if edge.name:
             relation = self.names.relation(edge.relation) if edge.relation else self.fresh()
@@ -315,7 +289,7 @@ class _Sparql:
         else:
             lines.append(f"{head} {self.path(edge)} {tail} .")
 
-    def path(self, edge: Edge) -> str:
+    def path(self, edge: ql.Edge) -> str:
         names = self.schema.relation_names if edge.relation is None else (edge.relation,)
         steps = [self.names.relation(name) for name in names]
         steps += [] if edge.directed else [f"^{step}" for step in steps]
@@ -329,7 +303,7 @@ class _Sparql:
         path = walks[0] if len(walks) == 1 else f"({'|'.join(walks)})"
         return path if edge.least else f"({path})?"
 
-    def end(self, end: str | Constant, lines: list[str]) -> str:
+    def end(self, end: str | ql.Constant, lines: list[str]) -> str:
         if isinstance(end, str):
             return f"?{end}"
         iris = self.iris(end)
@@ -339,33 +313,35 @@ class _Sparql:
         lines.append(f"VALUES {variable} {{ {' '.join(iris)} }}")
         return variable
 
-    def iris(self, constant: Constant) -> list[str]:
-        if isinstance(constant, Named):
+    def iris(self, constant: ql.Constant) -> list[str]:
+        if isinstance(constant, ql.Named):
             raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
         return [self.names.node(key) for key in constant.keys]
 
     # Formulas
 
-    def filter(self, formula: Formula, level: _Level, lines: list[str]) -> None:
+    def filter(self, formula: ql.Formula, level: _Level, lines: list[str]) -> None:
         level = self.prepared(formula, level, lines)
         lines.append(f"FILTER({self.formula(formula, level)})")
 
     def prepared(self, part: Any, level: _Level, lines: list[str]) -> _Level:
         """Add sub-selects for the sub-queries and the aggregates over patterns that a part has at this level."""
         level = replace(level, values=dict(level.values))
-        skipped = {id(inner.right) for inner in walk(part) if isinstance(inner, Compare) and inner.comparison == "in"}
-        for inner in walk(part, lambda one: isinstance(one, Pattern | Subquery | Aggregate)):
+        skipped = {
+            id(inner.right) for inner in ql.walk(part) if isinstance(inner, ql.Compare) and inner.comparison == "in"
+        }
+        for inner in ql.walk(part, lambda one: isinstance(one, ql.Pattern | ql.Subquery | ql.Aggregate)):
             if id(inner) in skipped or inner in level.values:
                 continue
-            if isinstance(inner, Subquery):
+            if isinstance(inner, ql.Subquery):
                 prefix = f"_q{next(self.numbers)}_"
                 lines += ["OPTIONAL { {", *_indented(self.query(inner.query, prefix)), "} }"]
                 level.values[inner] = f"?{prefix}0"
-            elif isinstance(inner, Aggregate) and inner.over is not None:
+            elif isinstance(inner, ql.Aggregate) and inner.over is not None:
                 level.values[inner] = self.aggregate_over(inner, level, lines)
         return level
 
-    def aggregate_over(self, part: Aggregate, outer: _Level, lines: list[str]) -> str:
+    def aggregate_over(self, part: ql.Aggregate, outer: _Level, lines: list[str]) -> str:
         """Add a sub-select with an aggregate for each combination of the shared variables, and return its variable."""
         assert part.over is not None
         names = shared(part, outer.scope)
@@ -377,7 +353,7 @@ class _Sparql:
         inner = [f"?{name} {self.names.type_predicate} {self.fresh()} ." for name in types]
         inner += [f"?{name} <{EDGE_HEAD}> {self.fresh()} ." for name in edges]
         level = replace(level, scope=Scope(self.schema, types, edges))
-        used = {one for one in self.parts(part) if isinstance(one, Attribute)}
+        used = {one for one in self.parts(part) if isinstance(one, ql.Attribute)}
         for attribute in sorted((one for one in used if one.variable in names), key=str):
             self.look_up(attribute, level, inner)
         more, level = self.group(part.over, level, used)
@@ -390,28 +366,28 @@ class _Sparql:
         nothing = {"count": "0", "exists": "false"}.get(part.function)
         return result if nothing is None else f"COALESCE({result}, {nothing})"
 
-    def formula(self, formula: Formula, level: _Level, *, denied: bool = False) -> str:
+    def formula(self, formula: ql.Formula, level: _Level, *, denied: bool = False) -> str:
         """Return a test. Under a negation it cannot be an error."""
         match formula:
-            case All(parts):
+            case ql.All(parts):
                 return "(" + " && ".join(self.formula(part, level, denied=denied) for part in parts) + ")"
-            case Either(parts):
+            case ql.Either(parts):
                 return "(" + " || ".join(self.formula(part, level, denied=denied) for part in parts) + ")"
-            case Not(part):
+            case ql.Not(part):
                 return f"!{self.formula(part, level, denied=True)}"
-            case Exists(pattern):
-                used = {one for one in self.parts(pattern) if isinstance(one, Attribute)}
+            case ql.Exists(pattern):
+                used = {one for one in self.parts(pattern) if isinstance(one, ql.Attribute)}
                 lines, _ = self.group(pattern, level, used)
                 needed = sorted(level.optional & {*pattern.types, *pattern.edge_names})
                 return self.exists(lines, needed)
-            case Missing(Attribute(owner, name) as attribute) if level.scope.kind(attribute) == "list":
+            case ql.Missing(ql.Attribute(owner, name) as attribute) if level.scope.kind(attribute) == "list":
                 needed = [owner] if owner in level.optional else []
                 return f"(!{self.exists([f'?{owner} {self.names.attribute(name)} {self.fresh()} .'], needed)})"
-            case Missing(expression):
+            case ql.Missing(expression):
                 value = self.value(expression, level)
                 bound = f"BOUND({value})" if value.startswith("?") else f"COALESCE({value} = {value}, false)"
                 return f"(!{bound})"
-            case Compare():
+            case ql.Compare():
                 test = self.compared(turned(formula), level)
                 return f"COALESCE({test}, false)" if denied else test
 
@@ -420,12 +396,12 @@ class _Sparql:
         test = f"EXISTS {{ {' '.join(lines)} }}"
         return f"({' && '.join([*(f'BOUND(?{name})' for name in needed), test])})"
 
-    def compared(self, formula: Compare, level: _Level) -> str:
+    def compared(self, formula: ql.Compare, level: _Level) -> str:
         left, right, scope = formula.left, formula.right, level.scope
         kind = scope.kind(left)
-        if isinstance(right, Value):
+        if isinstance(right, ql.Value):
             checks = literal_checks(kind, formula.comparison, right.value)
-            if kind == "list" and isinstance(left, Attribute):
+            if kind == "list" and isinstance(left, ql.Attribute):
                 part = self.fresh()
                 test = _checked(part, checks.tests[0])
                 line = f"?{left.variable} {self.names.attribute(left.name)} {part} . FILTER({test})"
@@ -436,13 +412,13 @@ class _Sparql:
                 return f"({value} = {value})" if checks.all else "false"
             return "(" + checks.joiner("&&", "||").join(tests) + ")"
         value = self.value(left, level)
-        if isinstance(right, Named | Nodes):
+        if isinstance(right, ql.Named | ql.Nodes):
             return f"({value} {'' if formula.comparison == '=' else 'NOT '}IN ({', '.join(self.iris(right))}))"
         other = scope.kind(right)
         if not comparable(kind, other):
             return "false"
         if formula.comparison == "in":
-            assert isinstance(right, Subquery)
+            assert isinstance(right, ql.Subquery)
             prefix = f"_q{next(self.numbers)}_"
             test = _test(f"?{prefix}0", "=", value, kind)
             return self.exists(["{", *self.query(right.query, prefix), f"}} FILTER({test})"], [])
@@ -453,28 +429,28 @@ class _Sparql:
 
     # Expressions
 
-    def bound(self, part: Expression, level: _Level, lines: list[str], name: str) -> str:
+    def bound(self, part: ql.Expression, level: _Level, lines: list[str], name: str) -> str:
         """Bind an expression to a name, and return it."""
-        if isinstance(part, Attribute) and level.scope.kind(part) == "list":
+        if isinstance(part, ql.Attribute) and level.scope.kind(part) == "list":
             raise CannotPrintError(f"{part} is a list, which has several rows in SPARQL")
         level = self.prepared(part, level, lines)
         lines.append(f"BIND({self.value(part, level)} AS {name})")
         return name
 
-    def value(self, part: Expression, level: _Level) -> str:
+    def value(self, part: ql.Expression, level: _Level) -> str:
         if part in level.values:
             return level.values[part]
         match part:
-            case Value(value):
+            case ql.Value(value):
                 return json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else f"{value!r}e0"
-            case Var(name):
+            case ql.Var(name):
                 return f"?{name}"
-            case Call(function, arguments):
+            case ql.Call(function, arguments):
                 kinds = [level.scope.kind(argument) for argument in arguments]
                 return _call(function, [self.value(argument, level) for argument in arguments], kinds)
         raise CannotPrintError(f"{part} has no value in SPARQL")
 
-    def aggregate(self, part: Aggregate, level: _Level, lines: list[str]) -> str:
+    def aggregate(self, part: ql.Aggregate, level: _Level, lines: list[str]) -> str:
         """Return an aggregate whose argument is bound in the lines. Engines give up at a missing value otherwise."""
         if part.function == "exists":
             return f"({self.aggregate(replace(part, function='count', distinct=False), level, lines)} > 0)"
@@ -498,8 +474,8 @@ class _Sparql:
         return f"IF({number} = 0, {NOTHING}, {result})"
 
 
-def _is_comparison(formula: Formula) -> TypeGuard[Compare]:
-    return isinstance(formula, Compare)
+def _is_comparison(formula: ql.Formula) -> TypeGuard[ql.Compare]:
+    return isinstance(formula, ql.Compare)
 
 
 def _test(left: str, comparison: str, right: str, kind: str) -> str:

@@ -20,31 +20,7 @@ from clew.answering.queries.columns import from_values, to_values
 from clew.answering.queries.kinds import Scope, comparable
 from clew.answering.queries.literals import PARTIAL, Check, Checks, literal_checks
 from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, turned, without_ties
-from clew.core.query import (
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Combined,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Field,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-)
+from clew.core import query as ql
 from clew.core.schema import Schema
 
 if TYPE_CHECKING:
@@ -95,7 +71,7 @@ class SqlNames:
         """Return the different ends of edges."""
         return f"SELECT DISTINCT head, tail FROM edges{where}"
 
-    def walk(self, edge: Edge) -> None:
+    def walk(self, edge: ql.Edge) -> None:
         """Raise CannotPrintError if a walk between two variables would take too long."""
 
     def items(self, value: str) -> str:
@@ -153,7 +129,7 @@ class PostgresNames(SqlNames):
             return super().pairs(where)
         return f"SELECT head, tail FROM edges{where} AND nth = 0"
 
-    def walk(self, edge: Edge) -> None:  # noqa: D102
+    def walk(self, edge: ql.Edge) -> None:  # noqa: D102
         if edge.most is None:
             raise CannotPrintError("PostgreSQL would walk from every node")
 
@@ -173,7 +149,7 @@ class PostgresNames(SqlNames):
         raise CannotPrintError("PostgreSQL has regular expressions of another kind")
 
 
-def sql(query: AnyQuery, schema: Schema, names: SqlNames | None = None) -> str:
+def sql(query: ql.AnyQuery, schema: Schema, names: SqlNames | None = None) -> str:
     """Return a query with the rows of the algebra. Nodes are given by their keys, or by their ids in PostgreSQL."""
     return _Sql(schema, names or SqlNames(schema)).query(query)
 
@@ -191,8 +167,8 @@ class _Sql:
         is_plain = is_plain and not variable.endswith("_")  # names of the printer end in _
         return _name(variable if is_plain else f"{variable}.{variable.encode().hex()}")
 
-    def query(self, query: AnyQuery) -> str:
-        if isinstance(query, Combined):
+    def query(self, query: ql.AnyQuery) -> str:
+        if isinstance(query, ql.Combined):
             return f"({self.query(query.left)}) {query.operation.upper()} ({self.query(query.right)})"
         query = without_ties(query)
         scope = Scope(self.schema).inside(query.pattern)
@@ -201,7 +177,7 @@ class _Sql:
         if query.is_grouped:
             parts = grouped(query, scope)
             keys = [f"{self.value(key, scope)} AS {name}_" for name, key in parts.keys]
-            keys += [f"{self.value(Var(name), scope)} AS {self.alias(name)}" for name in parts.variables]
+            keys += [f"{self.value(ql.Var(name), scope)} AS {self.alias(name)}" for name in parts.variables]
             values = [f"{self.value(part, scope)} AS {name}_" for name, part in parts.aggregates]
             by = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""
             source = f"FROM (SELECT {', '.join([*keys, *values]) or '1'} {source}{by}) g_"
@@ -215,7 +191,7 @@ class _Sql:
         rows, key = ("edges", self.names.edge) if is_edge else ("nodes", self.names.node)
         return f" LEFT JOIN {rows} {self.alias(name)} ON {self.alias(name)}.{key} = {table}.{self.alias(name)}"
 
-    def rows(self, query: Query, scope: Scope, source: str) -> str:
+    def rows(self, query: ql.Query, scope: Scope, source: str) -> str:
         """Return the last step: columns, order and limits."""
         columns = [f"{self.value(column.expression, scope)} AS c{n}" for n, column in enumerate(query.columns)]
         keys = [f"{self.value(key.expression, scope)} AS o{n}" for n, key in enumerate(query.order)]
@@ -236,7 +212,7 @@ class _Sql:
 
     # Patterns
 
-    def body(self, pattern: Pattern, outer: Scope, *, is_set: bool = True) -> str:
+    def body(self, pattern: ql.Pattern, outer: Scope, *, is_set: bool = True) -> str:
         """Return FROM and WHERE of a pattern inside a scope. Rows may be repeated if `is_set`."""
         scope = outer.inside(pattern)
         new = [name for name in pattern.types if name not in outer.types]
@@ -254,7 +230,7 @@ class _Sql:
         tests += [self.formula(formula, scope) for formula in pattern.where]
         return f"FROM {source}" + (f" WHERE {' AND '.join(tests)}" if tests else "")
 
-    def edge(self, edge: Edge, tables: list[str], tests: list[str], is_set: bool) -> None:
+    def edge(self, edge: ql.Edge, tables: list[str], tests: list[str], is_set: bool) -> None:
         name = self.alias(edge.name) if edge.name else f"e{next(self.numbers)}_"
         if edge.name:
             tables.append(f"edges {name}")
@@ -277,17 +253,17 @@ class _Sql:
         else:
             tests.append(f"{self.alias(edge.variables[0])}.{self.names.node} IN ({reached})")
 
-    def end(self, column: str, end: str | Constant) -> str:
+    def end(self, column: str, end: str | ql.Constant) -> str:
         test = f"= {self.alias(end)}.{self.names.node}" if isinstance(end, str) else self.among(end)
         return f"{column} {test}"
 
-    def among(self, constant: Constant) -> str:
+    def among(self, constant: ql.Constant) -> str:
         """Return the test that a column is in some nodes."""
-        if isinstance(constant, Named):
+        if isinstance(constant, ql.Named):
             raise CannotPrintError(f"{constant} is not linked to nodes: link the constants of the query first")
         return f"IN ({', '.join(self.names.keys(constant.keys)) or 'NULL'})"
 
-    def pairs(self, edge: Edge, is_set: bool, start: tuple[str, Constant] | None = None) -> str:
+    def pairs(self, edge: ql.Edge, is_set: bool, start: tuple[str, ql.Constant] | None = None) -> str:
         """Return the pairs of ends of an unnamed edge or walk, repeated only if `is_set`. A walk starts at `start`."""
         where = f" WHERE {self.names.relation_is(edge.relation)}" if edge.relation else ""
         step = f"SELECT head, tail FROM edges{where}" if is_set else self.names.pairs(where)
@@ -315,10 +291,10 @@ class _Sql:
             f"(SELECT {near}, {far} FROM ({exact(edge.least)}) x_ UNION {following}) SELECT head, tail FROM w_"
         )
 
-    def optional(self, part: Pattern, outer: Scope, is_set: bool) -> str:
+    def optional(self, part: ql.Pattern, outer: Scope, is_set: bool) -> str:
         new = [name for name in (*part.types, *part.edge_names) if name not in {*outer.types, *outer.edges}]
         number = f"o{next(self.numbers)}_"
-        shown = [f"{self.value(Var(name), outer.inside(part))} AS {self.alias(name)}" for name in new]
+        shown = [f"{self.value(ql.Var(name), outer.inside(part))} AS {self.alias(name)}" for name in new]
         if part.optional:
             raise CannotPrintError("an optional part inside an optional part cannot be written in SQL")
         body = self.body(part, outer, is_set=is_set)
@@ -327,35 +303,35 @@ class _Sql:
 
     # Formulas
 
-    def formula(self, formula: Formula, scope: Scope, *, denied: bool = False) -> str:
+    def formula(self, formula: ql.Formula, scope: Scope, *, denied: bool = False) -> str:
         """Return a test. Under a negation it cannot be NULL."""
         match formula:
-            case All(parts):
+            case ql.All(parts):
                 return "(" + " AND ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"
-            case Either(parts):
+            case ql.Either(parts):
                 return "(" + " OR ".join(self.formula(part, scope, denied=denied) for part in parts) + ")"
-            case Not(part):
+            case ql.Not(part):
                 return f"NOT {self.formula(part, scope, denied=True)}"
-            case Exists(pattern):
+            case ql.Exists(pattern):
                 return f"EXISTS (SELECT 1 {self.body(pattern, scope)})"
-            case Missing(expression):
+            case ql.Missing(expression):
                 return f"({self.value(expression, scope)} IS NULL)"
-            case Compare():
+            case ql.Compare():
                 test = self.compared(turned(formula), scope)
                 return f"COALESCE({test}, FALSE)" if denied else test
 
-    def compared(self, formula: Compare, scope: Scope) -> str:
+    def compared(self, formula: ql.Compare, scope: Scope) -> str:
         left, right = self.value(formula.left, scope), formula.right
         kind = scope.kind(formula.left)
-        if isinstance(right, Value):
+        if isinstance(right, ql.Value):
             return self.literal(left, kind, literal_checks(kind, formula.comparison, right.value))
-        if isinstance(right, Named | Nodes):
+        if isinstance(right, ql.Named | ql.Nodes):
             return f"({left} {'' if formula.comparison == '=' else 'NOT '}{self.among(right)})"
         other = scope.kind(right)
         if not comparable(kind, other):
             return "FALSE"
         if formula.comparison == "in":
-            assert isinstance(right, Subquery)
+            assert isinstance(right, ql.Subquery)
             column, shown = ("c0", left) if kind != "text" else map(self.names.lower, ("c0", left))
             return f"({shown} IN (SELECT {column} FROM ({self.query(right.query)}) q_ WHERE c0 IS NOT NULL))"
         first, second = left, self.value(right, scope)
@@ -381,36 +357,36 @@ class _Sql:
 
     # Expressions
 
-    def value(self, part: Expression, scope: Scope) -> str:
+    def value(self, part: ql.Expression, scope: Scope) -> str:
         match part:
-            case Field(name):
+            case ql.Field(name):
                 return f"g_.{name}_"
-            case Value(value):
+            case ql.Value(value):
                 return _text(value) if isinstance(value, str) else str(value)
-            case Var(name):
+            case ql.Var(name):
                 return f"{self.alias(name)}.{self.names.edge if name in scope.edges else self.names.node}"
-            case Attribute(variable, name):
+            case ql.Attribute(variable, name):
                 return self.names.attribute(self.alias(variable), name, scope.kind(part), variable in scope.edges)
-            case Call(function, arguments):
+            case ql.Call(function, arguments):
                 kinds = [scope.kind(argument) for argument in arguments]
                 given = [self.value(argument, scope) for argument in arguments]
                 return self.names.lower(given[0]) if function == "lower" else _call(function, given, kinds)
-            case Aggregate(_, None, _, None):
+            case ql.Aggregate(_, None, _, None):
                 return self.aggregate(part, "*", "integer")
-            case Aggregate(_, argument, _, None):
+            case ql.Aggregate(_, argument, _, None):
                 assert argument is not None
                 return self.aggregate(part, self.value(argument, scope), scope.kind(argument))
-            case Aggregate(_, argument, _, Pattern() as over):  # SQL moves aggregates of outer columns out
+            case ql.Aggregate(_, argument, _, ql.Pattern() as over):  # SQL moves aggregates of outer columns out
                 inner = scope.inside(over)
                 shown = "1" if argument is None else self.value(argument, inner)
                 value = self.aggregate(part, "t_.v", "integer" if argument is None else inner.kind(argument))
                 body = self.body(over, scope, is_set=part.is_set)
                 return f"(SELECT {value} FROM (SELECT {shown} AS v {body}) t_)"
-            case Subquery(query):
+            case ql.Subquery(query):
                 return f"({self.query(query)})"
         raise CannotPrintError(f"{part} has no value in SQL")
 
-    def aggregate(self, part: Aggregate, value: str, kind: str) -> str:
+    def aggregate(self, part: ql.Aggregate, value: str, kind: str) -> str:
         if part.function in ("min", "max") and kind == "text":
             both = f"{self.names.lower(value)} || chr(1) || {value}"
             return f"split_part({part.function}({both}), chr(1), 2)"

@@ -19,33 +19,8 @@ from clew.answering.queries.attributes import (
 from clew.answering.queries.kinds import Scope
 from clew.answering.queries.linking import below
 from clew.answering.queries.verbs import of_many, verb_of, without_kind
+from clew.core import query as ql
 from clew.core.nouns import plural, singular
-from clew.core.query import (
-    Aggregate,
-    All,
-    AnyQuery,
-    Attribute,
-    Call,
-    Combined,
-    Compare,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Formula,
-    Missing,
-    Named,
-    Nodes,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    names_used,
-)
 from clew.core.schema import Relation, Schema, words_of
 
 SIGNS = {"=": "is", "!=": "is not", "<": "is less than", "<=": "is at most", ">": "is more than", ">=": "is at least"}
@@ -61,7 +36,7 @@ MAX_NAMES = 3
 """Maximum number of nodes of a constant to name. The phrase counts the remaining nodes."""
 
 
-def words(query: AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> str:
+def words(query: ql.AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> str:
     """Return the query as a phrase without a full stop. `name` gives the name of a node by its key."""
     return Words(schema, name).query(query)
 
@@ -72,10 +47,10 @@ def kind_in_words(schema: Schema, type: str | None) -> str:
     return "thing" if type is None else words_of(singular((named.display if named else "") or type))
 
 
-def counted_in_words(schema: Schema, counted: Aggregate, amount: int) -> str:
+def counted_in_words(schema: Schema, counted: ql.Aggregate, amount: int) -> str:
     """Return the noun for a count over a pattern: the type at the end of its edge if there is only one."""
-    variable = counted.argument.name if isinstance(counted.argument, Var) else ""
-    pattern = counted.over or Pattern()
+    variable = counted.argument.name if isinstance(counted.argument, ql.Var) else ""
+    pattern = counted.over or ql.Pattern()
     edge = next((edge for edge in pattern.edges if variable in edge.variables), None)
     rows = schema.relation_rows(edge.relation) if edge and edge.relation else ()
     ends = {row.tail if edge and edge.tail == variable else row.head for row in rows}
@@ -138,14 +113,14 @@ class Words:
     def __init__(self, schema: Schema, name: Callable[[str], str] = str) -> None:
         self.schema, self.name = schema, name
 
-    def query(self, query: AnyQuery) -> str:
+    def query(self, query: ql.AnyQuery) -> str:
         """Return a query as a phrase."""
-        if isinstance(query, Combined):
+        if isinstance(query, ql.Combined):
             joint = {"union": "or", "intersect": "that are also among", "except": "but not"}[query.operation]
             return f"{self.query(query.left)}, {joint} {self.query(query.right)}"
         return self.phrase(query.pattern).query(query)
 
-    def phrase(self, pattern: Pattern) -> Phrase:
+    def phrase(self, pattern: ql.Pattern) -> Phrase:
         """Return the words for a pattern."""
         return Phrase(self, pattern, Scope(self.schema))
 
@@ -154,26 +129,26 @@ class Words:
         kind = kind_in_words(self.schema, type)
         return kind if one else plural(kind)
 
-    def names(self, constant: Constant) -> list[str]:
+    def names(self, constant: ql.Constant) -> list[str]:
         """Return the names of a constant. For many nodes, name the first and count the remaining nodes."""
-        if isinstance(constant, Named):
+        if isinstance(constant, ql.Named):
             return [constant.text]
         names = list(dict.fromkeys(map(self.name, constant.keys[: MAX_NAMES + 1])))
         if len(constant.keys) > MAX_NAMES and len(names) > 1:
             names = [*names[:MAX_NAMES], f"{len(constant.keys) - MAX_NAMES:,} more"]
         return names
 
-    def constant(self, constant: Constant, word: str = "or") -> str:
+    def constant(self, constant: ql.Constant, word: str = "or") -> str:
         """Return the names of a constant in a row."""
         return listed(self.names(constant), word)
 
-    def best(self, order: Order, *, one: bool = False) -> str:
+    def best(self, order: ql.Order, *, one: bool = False) -> str:
         """Return the predicate of nodes with the highest or lowest value: "have the most beds", "were opened first"."""
         have, be, most = "has" if one else "have", "is" if one else "are", "most" if order.descending else "fewest"
         expression = order.expression
-        if isinstance(expression, Call) and expression.function == "number":
+        if isinstance(expression, ql.Call) and expression.function == "number":
             expression = expression.arguments[0]
-        if isinstance(expression, Attribute):
+        if isinstance(expression, ql.Attribute):
             label, unit = attribute_words(expression.name)
             kind = self.schema.attribute_types.get(expression.name)
             if is_participle(label, kind):
@@ -182,11 +157,11 @@ class Words:
                 return f"{have} the {most} {label}"
             ends = ("latest", "earliest") if kind == "date" else ("highest", "lowest")
             return f"{have} the {ends[not order.descending]} {label}"
-        edge = expression.over.edges[0] if isinstance(expression, Aggregate) and expression.over else None
-        if edge is None or edge.relation is None or not isinstance(expression, Aggregate):
+        edge = expression.over.edges[0] if isinstance(expression, ql.Aggregate) and expression.over else None
+        if edge is None or edge.relation is None or not isinstance(expression, ql.Aggregate):
             return f"{have} the {most} connections"
         row = self.schema.relation_rows(edge.relation)[0]
-        counted = expression.argument.name if isinstance(expression.argument, Var) else ""
+        counted = expression.argument.name if isinstance(expression.argument, ql.Var) else ""
         is_head = edge.tail == counted
         of = expression.over.types.get(counted) if expression.over else None
         label, kinds = row.display or row.name, counted_in_words(self.schema, expression, 2)
@@ -208,21 +183,23 @@ class Words:
 class Phrase:
     """The words for one pattern. Each edge is described once, at the variable from which it is reached first."""
 
-    def __init__(self, words: Words, pattern: Pattern, outer: Scope, called: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, words: Words, pattern: ql.Pattern, outer: Scope, called: Mapping[str, str] | None = None
+    ) -> None:
         self.words, self.pattern, self.outer = words, pattern, outer
         self.called: dict[str, str] = dict(called or {})
         """Names of variables that stand for one node."""
         self.scope = outer.inside(pattern)
         self.edges, self.where = list(pattern.edges), list(pattern.where)
         self.seen: set[str] = set(outer.types)
-        self.constants: set[str | Constant] = {end for edge in self.edges for end in (edge.head, edge.tail)}
+        self.constants: set[str | ql.Constant] = {end for edge in self.edges for end in (edge.head, edge.tail)}
         self.constants -= set(pattern.types)
         self.tells_kinds = True
         """Whether to mention that a name also includes the nodes below it."""
 
     # Queries
 
-    def query(self, query: Query) -> str:
+    def query(self, query: ql.Query) -> str:
         """Return a query with this pattern as a phrase."""
         roots = self.roots(query)
         shown = [column.expression for column in query.columns]
@@ -241,13 +218,13 @@ class Phrase:
         elif query.order:
             described += f", sorted by {listed(map(self.sorting, query.order), 'and')}"
         described += f", after the first {_number(query.skip)}" if query.skip else ""
-        if shown == [Var(root)]:
+        if shown == [ql.Var(root)]:
             return described
-        if len(shown) == 1 and isinstance(shown[0], Aggregate) and shown[0].function == "exists":
+        if len(shown) == 1 and isinstance(shown[0], ql.Aggregate) and shown[0].function == "exists":
             return f"whether there are {described}"
         return f"{self.columns(shown, root)} of {described}"
 
-    def roots(self, query: Query) -> list[str]:
+    def roots(self, query: ql.Query) -> list[str]:
         """Return the variables that a query is about, the most important first."""
         used = [name for part in (*query.group, *query.outputs) for name in _names(part)]
         own = self.pattern.types
@@ -277,10 +254,11 @@ class Phrase:
         edges, where, self.edges, self.where = self.edges, self.where, [], []
         return [*map(self.fact, edges), *map(self.formula, where)]
 
-    def fact(self, edge: Edge) -> str:
+    def fact(self, edge: ql.Edge) -> str:
         """Return a sentence for an edge whose ends are described elsewhere."""
         head, tail = (
-            self.value(Var(end)) if isinstance(end, str) else self.words.constant(end) for end in (edge.head, edge.tail)
+            self.value(ql.Var(end)) if isinstance(end, str) else self.words.constant(end)
+            for end in (edge.head, edge.tail)
         )
         clause = self.clause(edge, edge.head if isinstance(edge.head, str) else "", tail, one=True)
         if isinstance(edge.head, str) or edge.relation is None:
@@ -288,26 +266,28 @@ class Phrase:
         row = self.words.schema.relation_rows(edge.relation)[0]
         return f"{head} {_verb(self.words.schema, row.display or row.name, row.tail, one=True)[0]} {tail}"
 
-    def columns(self, shown: list[Expression], root: str) -> str:
+    def columns(self, shown: list[ql.Expression], root: str) -> str:
         """Return the phrase for the columns: attributes, nodes and aggregates."""
-        number = [Aggregate("count"), Aggregate("count", Var(root)), Aggregate("count", Var(root), True)]
+        number = [ql.Aggregate("count"), ql.Aggregate("count", ql.Var(root)), ql.Aggregate("count", ql.Var(root), True)]
         parts = []
         for part in shown:
             if part in number:
                 parts.append("the number")
-            elif isinstance(part, Attribute) and part.variable == root:
+            elif isinstance(part, ql.Attribute) and part.variable == root:
                 parts.append(f"the {attribute_words(part.name)[0]}")
             elif (
-                isinstance(part, Aggregate) and isinstance(part.argument, Attribute) and part.argument.variable == root
+                isinstance(part, ql.Aggregate)
+                and isinstance(part.argument, ql.Attribute)
+                and part.argument.variable == root
             ):
                 parts.append(self.aggregate(part, words_of(part.argument.name)))
-            elif part == Var(root):
+            elif part == ql.Var(root):
                 parts.append("the names" if len(shown) > 1 else "those")
             else:
                 parts.append(self.value(part))
         return listed(parts, "and")
 
-    def chosen(self, query: Query, described: str, root: str) -> str:
+    def chosen(self, query: ql.Query, described: str, root: str) -> str:
         """Return the first rows of an order: "the five rivers with the highest length"."""
         best, few = " and ".join(map(self.extreme, query.order)), _number(query.first or 0)
         many = self.noun(root)
@@ -315,9 +295,9 @@ class Phrase:
             return f"the {few} {described} {best}" if described == many else f"of {described}, the {few} {best}"
         return f"the {self.noun(root, one=True)} {best}" if described == many else f"of {described}, the one {best}"
 
-    def grouped(self, query: Query, roots: list[str]) -> str:
+    def grouped(self, query: ql.Query, roots: list[str]) -> str:
         """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
-        keys = [key for key in query.group if isinstance(key, Var) and key.name in self.scope.types]
+        keys = [key for key in query.group if isinstance(key, ql.Var) and key.name in self.scope.types]
         shown = [column.expression for column in query.columns]
         told = [self.value(part) for part in shown if part not in query.group]
         values = [_bare(self.value(key)) for key in query.group if key not in keys]
@@ -336,8 +316,8 @@ class Phrase:
                 return self.chosen(query, place, root) + with_values + self.having(query)
             few = "" if query.first == 1 else f"{_number(query.first)} "
             by = query.order[0]
-            if isinstance(by.expression, Aggregate) and by.expression.function == "count":
-                value = words_of(query.group[0].name) if isinstance(query.group[0], Attribute) else values[0]
+            if isinstance(by.expression, ql.Aggregate) and by.expression.function == "count":
+                value = words_of(query.group[0].name) if isinstance(query.group[0], ql.Attribute) else values[0]
                 common = "most common" if by.descending else "rarest"
                 return f"the {few}{common} {value} of {place}" + with_values + self.having(query)
             return f"the {few}{listed(values, 'and')} {self.extreme(by)}, of {place}" + self.having(query)
@@ -349,31 +329,31 @@ class Phrase:
         text += f", the first {_number(query.first)}" if query.first is not None else ""
         return text + (f", after the first {_number(query.skip)}" if query.skip else "")
 
-    def having(self, query: Query) -> str:
+    def having(self, query: ql.Query) -> str:
         """Return the conditions on groups."""
         texts = []
         for part in query.having:
             match part:
-                case Compare(Aggregate("count") as counted, sign, Value() as value):
+                case ql.Compare(ql.Aggregate("count") as counted, sign, ql.Value() as value):
                     texts.append(f"with {COUNTS[sign]} {self.value(value)} {self.counted(counted)}")
                 case _:
                     texts.append(f"where {self.formula(part)}")
         return f" {' and '.join(texts)}" if texts else ""
 
-    def extreme(self, order: Order) -> str:
+    def extreme(self, order: ql.Order) -> str:
         """Return the phrase for the highest or lowest value of the first rows."""
         expression, descending = order.expression, order.descending
-        if isinstance(expression, Aggregate) and expression.function == "count":
+        if isinstance(expression, ql.Aggregate) and expression.function == "count":
             return f"with the {'most' if descending else 'fewest'} {self.counted(expression)}"
         is_date = self.scope.kind(expression) == "date"
         most, least = ("latest", "earliest") if is_date else ("highest", "lowest")
-        value = attribute_words(expression.name)[0] if isinstance(expression, Attribute) else self.value(expression)
+        value = attribute_words(expression.name)[0] if isinstance(expression, ql.Attribute) else self.value(expression)
         return f"with the {most if descending else least} {value.removeprefix('the ')}"
 
-    def sorting(self, order: Order) -> str:
+    def sorting(self, order: ql.Order) -> str:
         """Return an order key."""
         expression = order.expression
-        value = words_of(expression.name) if isinstance(expression, Attribute) else self.value(expression)
+        value = words_of(expression.name) if isinstance(expression, ql.Attribute) else self.value(expression)
         return f"{value}{' from the highest down' if order.descending else ''}"
 
     # Things
@@ -414,7 +394,9 @@ class Phrase:
             others = [clause.other for clause in same]
             told = f"{verb} {(' or ' if ' not ' in f' {verb} ' else ' and ').join(others)}".strip()
             verbs += [told] if is_active else [f"{other} {verb}" for other in others]
-        rest = [part for part in self.where if names_used(part) & self.pattern.bound <= self.seen | {*self.scope.edges}]
+        rest = [
+            part for part in self.where if ql.names_used(part) & self.pattern.bound <= self.seen | {*self.scope.edges}
+        ]
         self.where = [part for part in self.where if part not in rest]
         behind = [f"where {listed(map(self.formula, rest), 'and')}"] if rest else []
         if finite and all(clause.is_active for clause in clauses):
@@ -427,32 +409,32 @@ class Phrase:
         kind = [] if finite else ["other", self.noun(name)] if alike else [self.noun(name, one=one)]
         return " ".join([*kind, " and ".join(limits), *done, *behind]).replace("  ", " ").strip()
 
-    def own(self, name: str) -> list[Formula]:
+    def own(self, name: str) -> list[ql.Formula]:
         """Return the conditions on only one variable."""
         names = {*self.scope.types, *self.scope.edges}
-        return [part for part in self.where if names_used(part) & names == {name}]
+        return [part for part in self.where if ql.names_used(part) & names == {name}]
 
-    def limits(self, formulas: Sequence[Formula], name: str) -> list[str]:
+    def limits(self, formulas: Sequence[ql.Formula], name: str) -> list[str]:
         """Return the phrases for conditions on a variable. They come before its edges to avoid ambiguity."""
-        plain: list[Compare] = []
+        plain: list[ql.Compare] = []
         first: list[str] = []
         last: list[str] = []
         for part in formulas:
-            for inner in part.parts if isinstance(part, All) else (part,):
+            for inner in part.parts if isinstance(part, ql.All) else (part,):
                 match inner:
-                    case Compare(Attribute(owner), "=" | "!=" | "<" | "<=" | ">" | ">=" | "contains", Value()) if (
-                        owner == name
-                    ):
+                    case ql.Compare(
+                        ql.Attribute(owner), "=" | "!=" | "<" | "<=" | ">" | ">=" | "contains", ql.Value()
+                    ) if owner == name:
                         plain.append(inner)
-                    case Compare(Var(owner), "=", Named() | Nodes() as constant) if owner == name:
+                    case ql.Compare(ql.Var(owner), "=", ql.Named() | ql.Nodes() as constant) if owner == name:
                         first.append(f"among {self.words.constant(constant, 'and')}")
-                    case Compare(Var(owner), "!=", Named() | Nodes() as constant) if owner == name:
+                    case ql.Compare(ql.Var(owner), "!=", ql.Named() | ql.Nodes() as constant) if owner == name:
                         last.append(f"other than {self.words.constant(constant, 'and')}")
                     case _:
                         last.append(self.condition(inner, name))
         return [*first, *conditions_in_words(plain, self.words.schema), *last]
 
-    def other(self, edge: Edge, start: str) -> str:
+    def other(self, edge: ql.Edge, start: str) -> str:
         """Return the phrase for the other end of an edge."""
         end = edge.tail if edge.head == start else edge.head
         found = self.named(end)
@@ -464,7 +446,7 @@ class Phrase:
             return self.called.get(end) or f"the same {self.noun(end, one=True)}"
         return self.described(end)
 
-    def kinds(self, edge: Edge, start: str, constant: Constant, rows: list[tuple[Relation, bool]]) -> str:
+    def kinds(self, edge: ql.Edge, start: str, constant: ql.Constant, rows: list[tuple[Relation, bool]]) -> str:
         """Return a phrase for the nodes that a constant at the end of an edge includes besides itself.
 
         Empty for "a kind of it", because kinds of a kind are already kinds of it.
@@ -482,13 +464,15 @@ class Phrase:
                     return more
         return ""
 
-    def named(self, end: str | Constant) -> tuple[Constant, list[tuple[Relation, bool]]] | None:
+    def named(self, end: str | ql.Constant) -> tuple[ql.Constant, list[tuple[Relation, bool]]] | None:
         """Return the constant at or above an end, and the hierarchies between them, or None."""
         if not isinstance(end, str):
             return end, []
         for part in self.where:
             match part:
-                case Compare(Var(name), "=", Named() | Nodes() as constant) if name == end and name not in self.seen:
+                case ql.Compare(ql.Var(name), "=", ql.Named() | ql.Nodes() as constant) if (
+                    name == end and name not in self.seen
+                ):
                     self.where.remove(part)
                     self.seen.add(end)
                     self.constants.add(end)
@@ -506,14 +490,14 @@ class Phrase:
                 return found[0], [*found[1], (row, (below(row) == "in") != (edge.head == end))]
         return None
 
-    def followed(self, edge: Edge, start: str) -> list[tuple[Relation, bool]]:
+    def followed(self, edge: ql.Edge, start: str) -> list[tuple[Relation, bool]]:
         """Return the hierarchy that an edge follows all the way, and whether upward."""
         if edge.is_single or edge.least != 1 or edge.relation is None or edge.most is not None:
             return []
         row = self.words.schema.relation_rows(edge.relation)[0]
         return [(row, (below(row) == "in") != (edge.head == start))] if row.transitive else []
 
-    def clause(self, edge: Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> VerbClause:
+    def clause(self, edge: ql.Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> VerbClause:
         """Return the clause for an edge: "treat X", "do not treat X", "X treats"."""
         are = f"{'is' if one else 'are'}{' not' if negated else ''}"
         is_named = not all(isinstance(end, str) and end not in self.constants for end in (edge.head, edge.tail))
@@ -544,12 +528,12 @@ class Phrase:
 
     # Conditions
 
-    def absence(self, part: Formula, name: str, *, one: bool) -> VerbClause | None:
+    def absence(self, part: ql.Formula, name: str, *, one: bool) -> VerbClause | None:
         """Return the clause for a negated or required sub-pattern that starts at the variable, or else None."""
         match part:
-            case Not(Exists(pattern)):
+            case ql.Not(ql.Exists(pattern)):
                 negated = True
-            case Exists(pattern):
+            case ql.Exists(pattern):
                 negated = False
             case _:
                 return None
@@ -569,35 +553,35 @@ class Phrase:
             return found
         return replace(found, other=" and ".join([found.other, *told]) + left, is_long=True)
 
-    def condition(self, part: Formula, name: str) -> str:
+    def condition(self, part: ql.Formula, name: str) -> str:
         """Return a condition after the noun that it is about."""
         match part:
-            case Compare(Attribute(owner, attribute), sign, right) if owner == name:
+            case ql.Compare(ql.Attribute(owner, attribute), sign, right) if owner == name:
                 return f"whose {attribute_words(attribute)[0]} {SIGNS[sign]} {self.value(right)}"
-            case Compare(Aggregate("count", _, _, Pattern()) as counted, sign, Value() as value):
+            case ql.Compare(ql.Aggregate("count", _, _, ql.Pattern()) as counted, sign, ql.Value() as value):
                 return f"with {COUNTS[sign]} {self.value(value)} {self.counted(counted)}"
-            case Compare(Var(owner), sign, right) if owner == name:
+            case ql.Compare(ql.Var(owner), sign, right) if owner == name:
                 return f"{'among' if sign in ('=', 'in') else 'other than'} {self.value(right)}"
-            case Missing(Attribute(owner, attribute)) if owner == name:
+            case ql.Missing(ql.Attribute(owner, attribute)) if owner == name:
                 return f"without a known {words_of(attribute)}"
-            case Not(Missing(Attribute(owner, attribute))) if owner == name:
+            case ql.Not(ql.Missing(ql.Attribute(owner, attribute))) if owner == name:
                 return f"with a known {words_of(attribute)}"
-            case Exists() | Not(Exists()):
+            case ql.Exists() | ql.Not(ql.Exists()):
                 clause = self.absence(part, name, one=False)
                 if clause is None:
                     return f"where {self.formula(part)}"
                 return (
                     f"that {clause.verb} {clause.other}" if clause.is_active else f"that {clause.other} {clause.verb}"
                 )
-            case Either(parts) if (values := _values(parts)) is not None:
+            case ql.Either(parts) if (values := _values(parts)) is not None:
                 first = parts[0]
-                assert isinstance(first, Compare)
-                if isinstance(first.left, Var):
+                assert isinstance(first, ql.Compare)
+                if isinstance(first.left, ql.Var):
                     return f"among {listed(map(self.value, values), 'and')}"
                 left = first.left
-                label = words_of(left.name) if isinstance(left, Attribute) else _bare(self.value(left))
+                label = words_of(left.name) if isinstance(left, ql.Attribute) else _bare(self.value(left))
                 return f"whose {label} is {listed(map(self.value, values), 'or')}"
-            case Either(parts):
+            case ql.Either(parts):
                 return " or ".join(self.condition(one, name) for one in parts)
         return f"where {self.formula(part)}"
 
@@ -606,83 +590,83 @@ class Phrase:
         new = [name for name in self.pattern.types if name not in self.seen]
         return (self.described(new[0]) if new else listed(self.facts(), "and")) + self.left()
 
-    def formula(self, formula: Formula) -> str:
+    def formula(self, formula: ql.Formula) -> str:
         """Return a formula as a sentence."""
         match formula:
-            case All(parts):
+            case ql.All(parts):
                 return " and ".join(map(self.formula, parts))
-            case Either(parts):
+            case ql.Either(parts):
                 return " or ".join(map(self.formula, parts))
-            case Not(Missing(expression)):
+            case ql.Not(ql.Missing(expression)):
                 return f"{self.value(expression)} is known"
-            case Not(part):
+            case ql.Not(part):
                 return f"it is not so that {self.formula(part)}"
-            case Missing(expression):
+            case ql.Missing(expression):
                 return f"{self.value(expression)} is not known"
-            case Exists(pattern):
+            case ql.Exists(pattern):
                 there = "" if pattern.types.keys() <= self.scope.types.keys() else "there are "
                 return there + Phrase(self.words, pattern, self.scope, self.called).whole()
-            case Compare(left, sign, right):
+            case ql.Compare(left, sign, right):
                 return f"{self.value(left)} {SIGNS[sign]} {self.value(right)}"
 
     # Values
 
-    def counted(self, part: Aggregate) -> str:
+    def counted(self, part: ql.Aggregate) -> str:
         """Return the noun for the items that an aggregate counts."""
         if part.over is not None:
             inner = Phrase(self.words, part.over, self.scope, self.called)
             new = [name for name in part.over.types if name not in self.scope.types]
-            if isinstance(part.argument, Attribute | Call):
+            if isinstance(part.argument, ql.Attribute | ql.Call):
                 over, value = inner.whole(), _bare(inner.value(part.argument))
                 return f"{'different ' if part.distinct else ''}values of the {value} over {over}"
             if new and len(inner.edges) <= 1 and not inner.where:
                 return inner.noun(new[0])
             return inner.whole() if new else f"connections so that {inner.whole()}"
-        if isinstance(part.argument, Var) and part.argument.name in self.scope.types:
+        if isinstance(part.argument, ql.Var) and part.argument.name in self.scope.types:
             return self.noun(part.argument.name)
-        if isinstance(part.argument, Attribute):
+        if isinstance(part.argument, ql.Attribute):
             return f"{'different ' if part.distinct else ''}{plural(words_of(part.argument.name))}"
         return "connections" if len(self.scope.types) != 1 else self.noun(next(iter(self.scope.types)))
 
-    def aggregate(self, part: Aggregate, value: str) -> str:
+    def aggregate(self, part: ql.Aggregate, value: str) -> str:
         """Return an aggregate of a value."""
         if part.function in ("count", "exists"):
             return f"{'the number of' if part.function == 'count' else 'whether there are'} {self.counted(part)}"
         return f"the {FUNCTIONS[part.function]} {value}"
 
-    def value(self, part: Expression) -> str:
+    def value(self, part: ql.Expression) -> str:
         """Return an expression as a noun."""
         match part:
-            case Value(value):
+            case ql.Value(value):
                 return str(value).lower() if isinstance(value, bool) else value_in_words(value)
-            case Var(name):
+            case ql.Var(name):
                 return self.called.get(name) or f"the {self.noun(name, one=True)}"
-            case Attribute(variable, name):
-                owner = "the connection" if variable in self.scope.edges else self.value(Var(variable))
+            case ql.Attribute(variable, name):
+                owner = "the connection" if variable in self.scope.edges else self.value(ql.Var(variable))
                 return f"the {words_of(name)} of {owner}"
-            case Call(function, (left, right)):
+            case ql.Call(function, (left, right)):
                 return f"{self.value(left)} {OPERATORS[function]} {self.value(right)}"
-            case Call(function, (argument,)):
+            case ql.Call(function, (argument,)):
                 return f"the {function} of {self.value(argument)}" if function != "number" else self.value(argument)
-            case Aggregate():
+            case ql.Aggregate():
                 if part.over is None or part.argument is None or part.function in ("count", "exists"):
                     return self.aggregate(part, "" if part.argument is None else _bare(self.value(part.argument)))
                 inner = Phrase(self.words, part.over, self.scope, self.called)
                 over = inner.whole()
                 return f"{inner.aggregate(part, _bare(inner.value(part.argument)))} over {over}"
-            case Subquery(query):
+            case ql.Subquery(query):
                 return self.words.query(query)
-            case Named() | Nodes():
+            case ql.Named() | ql.Nodes():
                 return self.words.constant(part)
         return str(part)
 
 
-def _values(parts: Sequence[Formula]) -> list[Expression] | None:
+def _values(parts: Sequence[ql.Formula]) -> list[ql.Expression] | None:
     """Return the allowed values of an expression, or None if the parts have another form."""
-    same = [part for part in parts if isinstance(part, Compare) and part.comparison == "="]
+    same = [part for part in parts if isinstance(part, ql.Compare) and part.comparison == "="]
     is_one = len(same) == len(parts) and len({part.left for part in same}) == 1
     values = [part.right for part in same]
-    return values if is_one and all(isinstance(value, Value | Named | Nodes) for value in values) else None
+    return values if is_one and all(isinstance(value, ql.Value | ql.Named | ql.Nodes) for value in values) else None
 
 
 def _finite(limit: str, *, one: bool) -> str:
@@ -698,10 +682,10 @@ def _bare(text: str) -> str:
     return text.removeprefix("the ")
 
 
-def _names(part: Expression) -> list[str]:
-    if isinstance(part, Attribute):
+def _names(part: ql.Expression) -> list[str]:
+    if isinstance(part, ql.Attribute):
         return [part.variable]
-    return sorted(names_used(part))
+    return sorted(ql.names_used(part))
 
 
 def _number(number: int) -> str:

@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.answering.roles.triplet_replies import (
-    ORDERED,
-    RARE_PAIR,
-    read_triplets,
-    salvage_triplets,
-)
+from clew.answering.roles.triplet_replies import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
 from clew.core import trace
 from clew.core.roles import Interpretation, Parse, Parser
 from clew.core.schema import NodeType, Relation, Schema
@@ -42,13 +37,10 @@ class ModelParser:
     def parse_all(self, questions: Sequence[str], schema: Schema) -> list[Parse]:
         """Parse several questions as one batch."""
         outcomes = ask(self.model, [self._ask(question, schema) for question in questions], role="parse")
-        parses = []
-        for question, outcome in zip(questions, outcomes, strict=True):
-            if outcome.value is not None:
-                parses.append(outcome.value)
-            else:
-                parses.append(self._fall_back(question, schema, outcome.problem or "no reply"))
-        return parses
+        return [
+            outcome.value or self._fall_back(question, schema, outcome.problem or "no reply")
+            for question, outcome in zip(questions, outcomes, strict=True)
+        ]
 
     def _ask(self, question: str, schema: Schema) -> Ask[Parse]:
         room = self.model.context_tokens // 2

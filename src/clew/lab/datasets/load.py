@@ -13,17 +13,8 @@ from typing import Any
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
 from clew.core.errors import InputError, NotFoundError, SourceError
-from clew.lab.datasets.facts import (
-    load_cwq,
-    load_grailqa,
-    load_metaqa,
-    load_mintaka,
-    load_pathquestion,
-    load_webqsp,
-    load_webquestions,
-)
+from clew.lab.datasets import facts, passages
 from clew.lab.datasets.files import find_file, read_lines, read_records
-from clew.lab.datasets.passages import load_corpus, load_hotpotqa, load_iirc, load_musique
 from clew.lab.datasets.questions import Dataset, Question
 from clew.store.sources.files import read_utf8
 
@@ -132,18 +123,18 @@ def _read_questions(file: Path) -> list[Question]:
 
 LOADERS: Mapping[str, Callable[[Path, str | None], Dataset]] = {
     "stark": load_stark,
-    "metaqa": load_metaqa,
-    "pathquestion": load_pathquestion,
-    "webqsp": load_webqsp,
-    "cwq": load_cwq,
-    "grailqa": load_grailqa,
-    "webquestions": load_webquestions,
-    "mintaka": load_mintaka,
-    "hotpotqa": partial(load_hotpotqa, name="hotpotqa"),
-    "2wiki": partial(load_hotpotqa, name="2wiki"),
-    "musique": load_musique,
-    "iirc": load_iirc,
-    "corpus": load_corpus,
+    "metaqa": facts.load_metaqa,
+    "pathquestion": facts.load_pathquestion,
+    "webqsp": facts.load_webqsp,
+    "cwq": facts.load_cwq,
+    "grailqa": facts.load_grailqa,
+    "webquestions": facts.load_webquestions,
+    "mintaka": facts.load_mintaka,
+    "hotpotqa": partial(passages.load_hotpotqa, name="hotpotqa"),
+    "2wiki": partial(passages.load_hotpotqa, name="2wiki"),
+    "musique": passages.load_musique,
+    "iirc": passages.load_iirc,
+    "corpus": passages.load_corpus,
     "jsonl": load_plain,
 }
 

@@ -160,10 +160,7 @@ def _score_documents(question: Question, answer: Answer | None) -> QuestionScore
     gold = GoldAnswers(question.passages, question.aliases, "key")
     found = gold.find(answer.candidates, lambda _: ()) if answer else []
     values = {f"recall@{k}": metrics.recall(found, len(gold), k) for k in (2, 5, 20)}
-    values |= {
-        "sf-em": metrics.covered(found, len(gold), BUDGET),
-        "precision": metrics.precision(found[:BUDGET]),
-    }
+    values |= {"sf-em": metrics.covered(found, len(gold), BUDGET), "precision": metrics.precision(found[:BUDGET])}
     if question.answers:
         text = (answer.text or "") if answer else ""
         values |= {"em": metrics.text_exact(text, question.answers), "f1": metrics.text_f1(text, question.answers)}

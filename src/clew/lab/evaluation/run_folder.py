@@ -25,7 +25,7 @@ from clew.store.graph.manifest import learned_digests
 from clew.store.open_base import OpenBase
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setup:
     """The configuration of a run. Runs with equal setups answer the same questions in the same way."""
 
@@ -33,43 +33,31 @@ class Setup:
     split: str | None
     portion: str
     kind: Kind
-    match: Match
+    match: Match = "strict"
     n: int
     questions: str
     """Digest of the questions and their gold answers."""
     method: str
     parameters: Mapping[str, Any]
-    model: str
-    base: str
+    model: str = "none"
+    base: str = ""
     per_question: bool = False
     version: str = __version__
 
     @classmethod
-    def of(
-        cls,
-        dataset: Dataset,
-        method: str,
-        parameters: Mapping[str, Any],
-        *,
-        model: str = "none",
-        base: str = "",
-        match: Match = "strict",
-        per_question: bool = False,
-    ) -> Setup:
-        """Build the setup of one method on one data set."""
+    def of(cls, dataset: Dataset, method: str, parameters: Mapping[str, Any], **more: Any) -> Setup:
+        """Build the setup of one method on one data set. `more` are further fields."""
+        asked = [(q.id, q.text, q.answers, q.passages, dict(q.aliases)) for q in dataset.questions]
         return cls(
             dataset=dataset.name,
             split=dataset.split,
             portion=dataset.portion,
             kind=dataset.kind,
-            match=match,
-            n=len(dataset.questions),
-            questions=_digest([(q.id, q.text, q.answers, q.passages, dict(q.aliases)) for q in dataset.questions]),
+            n=len(asked),
+            questions=hashlib.sha256(json.dumps(asked, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16],
             method=method,
             parameters=parameters,
-            model=model,
-            base=base,
-            per_question=per_question,
+            **more,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -104,10 +92,6 @@ def identity(method: Method, tools: OpenBase) -> dict[str, Any]:
     taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}
     learned = {"learned": {**method.learned(tools), **taught}, "reader": reader_version()}
     return {**options, **learned, "embedder": tools.embedder.name, "clew": __version__}
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def _plain(text: str) -> str:

@@ -12,16 +12,7 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
-from clew.core.errors import (
-    AccessError,
-    BudgetError,
-    ClewError,
-    EmbedderMismatch,
-    MissingExtraError,
-    OutageError,
-    PendingError,
-    StorageError,
-)
+from clew.core import errors
 from clew.core.trace import Recorder, as_completed
 from clew.core.types import Answer
 from clew.lab.datasets.questions import Question
@@ -32,10 +23,10 @@ from clew.lab.evaluation.run_folder import Setup, open_run
 Answering = Callable[[Question, Recorder], Answer]
 """Answers a question and records its steps. Must use only the question's text, not its gold answers."""
 
-Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, QuestionRow | PendingError]]]
+Elsewhere = Callable[[Iterable[Question]], Iterator[tuple[int, QuestionRow | errors.PendingError]]]
 """Answers and judges questions in workers. Yields the results of `judged`."""
 
-FATAL = (MissingExtraError, EmbedderMismatch, StorageError)
+FATAL = (errors.MissingExtraError, errors.EmbedderMismatch, errors.StorageError)
 """Configuration errors: they end the run instead of scoring 0 for each question."""
 
 
@@ -83,12 +74,12 @@ def evaluate(
         todo = [question for question in questions if question.id not in rows]
         waiting, pending = 0, ""
 
-        def judged_here(question: Question) -> QuestionRow | PendingError:
+        def judged_here(question: Question) -> QuestionRow | errors.PendingError:
             return judged(question, answering, setup, names_of, name_of)
 
         left = takewhile(lambda _: not interrupted(), todo)
         for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
-            if isinstance(done, PendingError):
+            if isinstance(done, errors.PendingError):
                 waiting, pending = waiting + 1, str(done)
                 continue
             keep(done)
@@ -132,7 +123,7 @@ def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[QuestionRow],
 
 def judged(
     question: Question, answering: Answering, setup: Setup, names_of: NamesOf, name_of: Callable[[str], str]
-) -> QuestionRow | PendingError:
+) -> QuestionRow | errors.PendingError:
     """Answer and judge a question. Return its row, or the PendingError if its replies are pending."""
     answer: Answer | None = None
     error: str | None = None
@@ -140,11 +131,11 @@ def judged(
     begun = time.perf_counter()
     try:
         answer = answering(question, recorder)
-    except PendingError as pending:
+    except errors.PendingError as pending:
         return pending
-    except (*FATAL, AccessError, BudgetError):
+    except (*FATAL, errors.AccessError, errors.BudgetError):
         raise
-    except ClewError as failure:
+    except errors.ClewError as failure:
         error = f"{type(failure).__name__}: {failure}"
     seconds = time.perf_counter() - begun
     _refuse_unfinished(recorder)
@@ -160,6 +151,6 @@ def _refuse_unfinished(recorder: Recorder) -> None:
     for span in recorder.spans:
         for call in span.calls:
             if call.failure == "budget":
-                raise BudgetError(f"{call.error}; run again with a larger budget to continue")
+                raise errors.BudgetError(f"{call.error}; run again with a larger budget to continue")
             if call.failure == "outage":
-                raise OutageError(f"{call.error}; finished answers are stored, run again to continue")
+                raise errors.OutageError(f"{call.error}; finished answers are stored, run again to continue")

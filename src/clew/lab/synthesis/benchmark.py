@@ -223,15 +223,4 @@ def _made(
         "judges": ", ".join(judge.name for judge in steps.judges),
         "clew": __version__,
     }
-    return Made(
-        folder,
-        name,
-        done.rows,
-        wanted.seed,
-        settings,
-        kb.notes,
-        acceptance,
-        gates,
-        statistics,
-        remarks,
-    )
+    return Made(folder, name, done.rows, wanted.seed, settings, kb.notes, acceptance, gates, statistics, remarks)

@@ -8,7 +8,7 @@ their edges, so that no two templates are equivalent.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, product
 
@@ -46,11 +46,11 @@ class Usefulness:
 
 def enumerate_templates(sampler: Sampler, kinds: Sequence[Kind], seed: int) -> list[Template]:
     """Return the useful templates of the given kinds, the most useful of each kind first."""
-    steps, texts = distinct_steps(sampler.kb), types_with_text(sampler.kb)
+    edges, texts = distinct_steps(sampler.kb), types_with_text(sampler.kb)
     templates: list[Template] = []
     for kind in kinds:
-        weighed = sorted(_of_kind(kind, steps, texts), key=lambda pair: (-pair[0], pair[1].name))
-        fitness = {template: measure(sampler, template, seed) for _, template in weighed[:MEASURED]}
+        weighed = sorted(_of_kind(kind, list(edges), texts), key=lambda one: (-_weight(one, edges), one.name))
+        fitness = {template: measure(sampler, template, seed) for template in weighed[:MEASURED]}
         useful = [template for template, fit in fitness.items() if fit.score >= LEAST]
         # On a tiny base, accept templates with few entities.
         useful = useful or [template for template, fit in fitness.items() if fit.yields * fit.spread >= LEAST]
@@ -71,23 +71,17 @@ def measure(sampler: Sampler, template: Template, seed: int) -> Usefulness:
     return Usefulness(len(found) / DRAWS, spread, entities)
 
 
-def distinct_steps(kb: ArrayKnowledgeBase) -> list[tuple[int, TemplateStep]]:
+def distinct_steps(kb: ArrayKnowledgeBase) -> dict[TemplateStep, int]:
     """Return every step with its number of edges, without equivalent steps.
 
     Equivalent are a relation and its stored inverse, two names of one relation, and both directions of a symmetric one.
     """
-    seen: set[tuple[str, str, tuple[bytes, ...]]] = set()
-    found = []
+    found: dict[tuple[str, str, tuple[bytes, ...]], tuple[TemplateStep, int]] = {}
     for row in sorted(kb.schema.relations, key=lambda row: (-row.count, row.name, row.head, row.tail)):
-        for step in (
-            TemplateStep(row.head, row.name, row.tail, "out"),
-            TemplateStep(row.tail, row.name, row.head, "in"),
-        ):
-            extension = (step.source, step.target, _extension(kb, step))
-            if extension not in seen:
-                seen.add(extension)
-                found.append((row.count, step))
-    return found
+        out, back = TemplateStep(row.head, row.name, row.tail, "out"), TemplateStep(row.tail, row.name, row.head, "in")
+        for step in (out, back):
+            found.setdefault((step.source, step.target, _extension(kb, step)), (step, row.count))
+    return dict(found.values())
 
 
 def _extension(kb: ArrayKnowledgeBase, step: TemplateStep) -> tuple[bytes, ...]:
@@ -113,19 +107,17 @@ def types_with_text(kb: ArrayKnowledgeBase) -> frozenset[str]:
     return frozenset(found)
 
 
-Weighed = Iterator[tuple[int, Template]]
+def _weight(template: Template, edges: Mapping[TemplateStep, int]) -> int:
+    """Return the smallest number of edges of a step, or half of it if the template forbids an edge to any node."""
+    steps = (replace(step, negated=False) for branch in template.branches for step in branch.steps)
+    least = min(edges[step] for step in steps)
+    return least // 2 if any(branch.start.anything for branch in template.branches) else least
 
 
-def _of_kind(
-    kind: Kind, all_steps: Sequence[tuple[int, TemplateStep]], texts: frozenset[str]
-) -> Iterable[tuple[int, Template]]:
+def _of_kind(kind: Kind, steps: Sequence[TemplateStep], texts: frozenset[str]) -> Iterable[Template]:
     if kind == "textual":
-        plain = [*_of_kind("1-hop", all_steps, texts), *_of_kind("2-hop", all_steps, texts)]
-        return [
-            (weight, replace(template, name=f"textual: {template.name}", kind="textual"))
-            for weight, template in plain
-            if template.target in texts
-        ]
+        plain = [*_single(steps), *_double(steps)]
+        return [replace(one, name=f"textual: {one.name}", kind=kind) for one in plain if one.target in texts]
     makers = {
         "1-hop": _single,
         "2-hop": _double,
@@ -133,47 +125,42 @@ def _of_kind(
         "negation": _negations,
         "metapath-and": _conjunctions,
     }
-    return makers[kind](all_steps)
+    return makers[kind](steps)
 
 
-def _single(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
-    for weight, step in steps:
-        yield weight, _template("1-hop", _branch("a", step))
+def _single(steps: Sequence[TemplateStep]) -> Iterator[Template]:
+    for step in steps:
+        yield _template("1-hop", _branch("a", step))
 
 
-def _double(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
-    for (first_weight, first), (second_weight, second) in product(steps, steps):
+def _double(steps: Sequence[TemplateStep]) -> Iterator[Template]:
+    for first, second in product(steps, steps):
         if first.target == second.source:
-            yield min(first_weight, second_weight), _template("2-hop", _branch("a", first, second))
+            yield _template("2-hop", _branch("a", first, second))
 
 
-def _intersections(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
-    for (first_weight, first), (second_weight, second) in combinations_with_replacement(steps, 2):
+def _intersections(steps: Sequence[TemplateStep]) -> Iterator[Template]:
+    for first, second in combinations_with_replacement(steps, 2):
         if first.target == second.target:
-            branches = (_branch("a", first), _branch("b", second))
-            yield min(first_weight, second_weight), _template("intersection", *branches)
+            yield _template("intersection", _branch("a", first), _branch("b", second))
 
 
-def _negations(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
-    for (first_weight, first), (second_weight, second) in product(steps, steps):
+def _negations(steps: Sequence[TemplateStep]) -> Iterator[Template]:
+    for first, second in product(steps, steps):
         if first.target == second.target:
             forbidden = replace(second, negated=True)
-            weight = min(first_weight, second_weight)
-            yield weight, _template("negation", _branch("a", first), _branch("b", forbidden))
+            yield _template("negation", _branch("a", first), _branch("b", forbidden))
             if first != second:
                 nothing = TemplateBranch(Start(second.source, "none", anything=True), (forbidden,))
-                yield weight // 2, _template("negation", _branch("a", first), nothing)
+                yield _template("negation", _branch("a", first), nothing)
 
 
-def _conjunctions(steps: Sequence[tuple[int, TemplateStep]]) -> Weighed:
-    for (weight, first), (other_weight, second) in product(steps, steps):
-        if first.target != second.source:
-            continue
-        for last_weight, last in steps:
+def _conjunctions(steps: Sequence[TemplateStep]) -> Iterator[Template]:
+    for first, second in product(steps, steps):
+        for last in steps if first.target == second.source else ():
             if last.target == second.target:
                 same = last.source == first.source and first != last
-                branches = (_branch("a", first, second), _branch("a" if same else "b", last))
-                yield min(weight, other_weight, last_weight), _template("metapath-and", *branches)
+                yield _template("metapath-and", _branch("a", first, second), _branch("a" if same else "b", last))
 
 
 def _branch(label: str, *steps: TemplateStep) -> TemplateBranch:

@@ -16,25 +16,7 @@ from typing import Any
 from clew.answering.queries.execution import execute
 from clew.answering.queries.kinds import NUMERIC
 from clew.answering.queries.words import words
-from clew.core.query import (
-    Aggregate,
-    AggregateName,
-    AnyQuery,
-    Attribute,
-    Column,
-    Combined,
-    Compare,
-    Edge,
-    Order,
-    Pattern,
-    Query,
-    SetOperation,
-    Subquery,
-    Value,
-    Var,
-    Variable,
-    requiring,
-)
+from clew.core import query as ql
 from clew.core.types import NodeRef
 from clew.lab.synthesis.records import gold_rows, leaks, names_of
 from clew.lab.synthesis.requirement import TARGET, GraphRequirement, Sampler
@@ -62,7 +44,7 @@ class _Maker:
         fitting = [one for one in self.templates if target in (None, one.target)]
         return self.sampler.draw(self.rng.choice(fitting), self.rng, with_text=True) if fitting else None
 
-    def attribute(self, kind: str, *kinds: str) -> Attribute | None:
+    def attribute(self, kind: str, *kinds: str) -> ql.Attribute | None:
         """Return an attribute of a node type whose values are of some kinds."""
         schema = self.sampler.kb.schema
         names = [
@@ -70,7 +52,7 @@ class _Maker:
             for name in schema.node_type(kind).attributes
             if schema.attribute_types[name] in kinds and name in self.short
         ]
-        return Attribute(TARGET, self.rng.choice(names)) if names else None
+        return ql.Attribute(TARGET, self.rng.choice(names)) if names else None
 
     @cached_property
     def short(self) -> frozenset[str]:
@@ -84,36 +66,36 @@ class _Maker:
 
     # Forms
 
-    def number(self, drawn: GraphRequirement) -> AnyQuery | None:
-        return _value(drawn.query, Aggregate("count", Var(TARGET), distinct=True))
+    def number(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
+        return _value(drawn.query, ql.Aggregate("count", ql.Var(TARGET), distinct=True))
 
-    def aggregate(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def aggregate(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC)
-        names: tuple[AggregateName, ...] = ("avg", "sum", "min", "max")
-        return None if key is None else _value(drawn.query, Aggregate(self.rng.choice(names), key))
+        names: tuple[ql.AggregateName, ...] = ("avg", "sum", "min", "max")
+        return None if key is None else _value(drawn.query, ql.Aggregate(self.rng.choice(names), key))
 
-    def different(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def different(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "integer")
-        return None if key is None else _value(drawn.query, Aggregate("count", key, distinct=True))
+        return None if key is None else _value(drawn.query, ql.Aggregate("count", key, distinct=True))
 
-    def common(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def common(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "integer", "boolean")
         if key is None:
             return None
-        most = Order(Aggregate("count", Var(TARGET), distinct=True), descending=True)
+        most = ql.Order(ql.Aggregate("count", ql.Var(TARGET), distinct=True), descending=True)
         return replace(_value(drawn.query, key), group=(key,), order=(most,), first=1, ties=True)
 
-    def order(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def order(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC, "date")
-        return None if key is None else replace(drawn.query, order=(Order(key, self.rng.random() < 0.5),))
+        return None if key is None else replace(drawn.query, order=(ql.Order(key, self.rng.random() < 0.5),))
 
-    def first(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def first(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         ordered = self.order(drawn)
-        if not isinstance(ordered, Query):
+        if not isinstance(ordered, ql.Query):
             return None
         return replace(ordered, first=self.rng.randint(1, min(5, len(drawn.possible))), ties=True)
 
-    def condition(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def condition(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, *NUMERIC, "text", "boolean")
         if key is None:
             return None
@@ -122,43 +104,45 @@ class _Maker:
             return None
         value = self.rng.choice(values)
         is_number = not isinstance(value, str | bool)
-        test = Compare(key, self.rng.choice((">=", "<=")) if is_number else "=", Value(value))
-        return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
+        test = ql.Compare(key, self.rng.choice((">=", "<=")) if is_number else "=", ql.Value(value))
+        return replace(drawn.query, pattern=ql.requiring(drawn.query.pattern, test))
 
-    def compared(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def compared(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         kind = drawn.template.target
         key = self.attribute(kind, *NUMERIC)
         if key is None:
             return None
-        every = Query((Column(Aggregate("avg", Attribute("y", key.name))),), Pattern((Variable("y", kind),)))
-        test = Compare(key, self.rng.choice((">", "<")), Subquery(every))
-        return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
+        every = ql.Query(
+            (ql.Column(ql.Aggregate("avg", ql.Attribute("y", key.name))),), ql.Pattern((ql.Variable("y", kind),))
+        )
+        test = ql.Compare(key, self.rng.choice((">", "<")), ql.Subquery(every))
+        return replace(drawn.query, pattern=ql.requiring(drawn.query.pattern, test))
 
-    def columns(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def columns(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         key = self.attribute(drawn.template.target, "text", "date", *NUMERIC)
-        return None if key is None else replace(drawn.query, columns=(Column(Var(TARGET)), Column(key)))
+        return None if key is None else replace(drawn.query, columns=(ql.Column(ql.Var(TARGET)), ql.Column(key)))
 
-    def combined(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def combined(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         other = self.draw(drawn.template.target)
-        operations: tuple[SetOperation, ...] = ("union", "intersect", "except")
+        operations: tuple[ql.SetOperation, ...] = ("union", "intersect", "except")
         if other is None or other.identity == drawn.identity:
             return None
-        return Combined(self.rng.choice(operations), drawn.query, other.query)
+        return ql.Combined(self.rng.choice(operations), drawn.query, other.query)
 
-    def each(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def each(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         number = self.neighbors(drawn)
         if number is None:
             return None
-        return replace(drawn.query, columns=(Column(Var(TARGET)), Column(number, "number")))
+        return replace(drawn.query, columns=(ql.Column(ql.Var(TARGET)), ql.Column(number, "number")))
 
-    def having(self, drawn: GraphRequirement) -> AnyQuery | None:
+    def having(self, drawn: GraphRequirement) -> ql.AnyQuery | None:
         number = self.neighbors(drawn)
         if number is None:
             return None
-        test = Compare(number, ">=", Value(self.rng.randint(2, 4)))
-        return replace(drawn.query, pattern=requiring(drawn.query.pattern, test))
+        test = ql.Compare(number, ">=", ql.Value(self.rng.randint(2, 4)))
+        return replace(drawn.query, pattern=ql.requiring(drawn.query.pattern, test))
 
-    def neighbors(self, drawn: GraphRequirement) -> Aggregate | None:
+    def neighbors(self, drawn: GraphRequirement) -> ql.Aggregate | None:
         """Return the number of nodes that one relation joins to the answer."""
         kind = drawn.template.target
         rows = [row for row in self.sampler.kb.schema.relations if kind in (row.head, row.tail)]
@@ -166,12 +150,12 @@ class _Maker:
             return None
         row = self.rng.choice(rows)
         ends = (TARGET, "other") if row.head == kind else ("other", TARGET)
-        other = Variable("other", row.tail if row.head == kind else row.head)
-        over = Pattern((other,), (Edge(ends[0], row.name, ends[1]),))
-        return Aggregate("count", Var("other"), distinct=True, over=over)
+        other = ql.Variable("other", row.tail if row.head == kind else row.head)
+        over = ql.Pattern((other,), (ql.Edge(ends[0], row.name, ends[1]),))
+        return ql.Aggregate("count", ql.Var("other"), distinct=True, over=over)
 
 
-FORMS: dict[str, Callable[[_Maker, GraphRequirement], AnyQuery | None]] = {
+FORMS: dict[str, Callable[[_Maker, GraphRequirement], ql.AnyQuery | None]] = {
     form.__name__: form
     for form in (
         *(_Maker.number, _Maker.aggregate, _Maker.different, _Maker.common, _Maker.order, _Maker.first),
@@ -181,8 +165,8 @@ FORMS: dict[str, Callable[[_Maker, GraphRequirement], AnyQuery | None]] = {
 """Forms of the query language beyond relational requirements."""
 
 
-def _value(query: Query, part: Any) -> Query:
-    return replace(query, columns=(Column(part),), distinct=False)
+def _value(query: ql.Query, part: Any) -> ql.Query:
+    return replace(query, columns=(ql.Column(part),), distinct=False)
 
 
 def form_rows(

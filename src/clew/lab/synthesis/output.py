@@ -10,7 +10,6 @@ README.md                             the data card
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import os
@@ -26,11 +25,6 @@ from clew.core.errors import CorruptError
 from clew.core.texts import parse_json
 from clew.lab.synthesis.statistics import Statistics, distribution_plot
 from clew.lab.training.labelled import sharing
-
-
-def content_key(*parts: Any) -> str:
-    """Hash everything that determines a result."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()
 
 
 class ProgressLog:

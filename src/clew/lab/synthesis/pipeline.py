@@ -10,6 +10,8 @@ Each run repeats step 1, which is deterministic for a seed. The log stores the r
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +25,7 @@ from clew.core.version import __version__
 from clew.lab.synthesis.extraction import Extractor
 from clew.lab.synthesis.fusion import DEFAULT_ROLE, Fuser, QuestionDraft, WordedQuestion, seeded
 from clew.lab.synthesis.judging import Judge, Verdict, unanimous
-from clew.lab.synthesis.output import ProgressLog, content_key
+from clew.lab.synthesis.output import ProgressLog
 from clew.lab.synthesis.records import leaks, names_of, rejection, row_of
 from clew.lab.synthesis.requirement import Sampler
 from clew.lab.synthesis.templates import Kind, Template
@@ -277,15 +279,19 @@ def _accept(result: Result, plan: SynthesisPlan, made: Synthesis, questions: set
 
 
 def _key(steps: Steps, draft: QuestionDraft) -> str:
-    requirement = draft.requirement
-    return content_key(
-        __version__,
-        steps.kb.manifest.generation,
-        requirement.template.name,
-        requirement.template.kind,
-        requirement.template.words,
-        requirement.identity,
+    """Hash everything that determines a result."""
+    requirement, template = draft.requirement, draft.requirement.template
+    parts = [
+        *(
+            __version__,
+            steps.kb.manifest.generation,
+            template.name,
+            template.kind,
+            template.words,
+            requirement.identity,
+        ),
         [draft.slot, draft.gold, draft.role, draft.with_text, draft.seed],
         [steps.extractor.name, steps.fuser.name, *(judge.name for judge in steps.judges)],
         requirement.candidates.array.tolist(),
-    )
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()

@@ -75,10 +75,7 @@ def describe(
 def describe_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Statistics:
     """Compute the statistics of synthetic questions."""
     return describe(
-        name,
-        [row["question"] for row in rows],
-        [len(row["answers"]) for row in rows],
-        _relational_share(rows),
+        name, [row["question"] for row in rows], [len(row["answers"]) for row in rows], _relational_share(rows)
     )
 
 

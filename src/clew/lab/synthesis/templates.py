@@ -30,11 +30,7 @@ from clew.core.types import Direction
 
 Kind = Literal["1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual"]
 KINDS: tuple[Kind, ...] = ("1-hop", "2-hop", "intersection", "negation", "metapath-and", "textual")
-SHIPPED = {
-    "amazon": ("customer",),
-    "mag": ("researcher",),
-    "prime": ("doctor", "medical scientist", "patient"),
-}
+SHIPPED = {"amazon": ("customer",), "mag": ("researcher",), "prime": ("doctor", "medical scientist", "patient")}
 """The templates of STaRK's three bases, and the roles in the paper."""
 
 

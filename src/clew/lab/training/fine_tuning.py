@@ -10,16 +10,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from clew.core.errors import InputError
+from clew.lab.training import language
 from clew.lab.training.labelled import names_of_fold, parse_fold
-from clew.lab.training.language import (
-    LORA,
-    ChatExample,
-    LanguageDescent,
-    LanguageSettings,
-    open_language_model,
-    tokenised,
-    write_merged,
-)
 from clew.models.local import HuggingFaceModel
 from clew.models.model_card import CARD, seal_language_model
 from clew.models.protocol import LanguageModel
@@ -43,7 +35,7 @@ class Course:
     """Fold of the examples held out for evaluation."""
     licence: str = ""
     """Licence of the data, for the card."""
-    tuning: LanguageSettings = field(default_factory=LanguageSettings)
+    tuning: language.LanguageSettings = field(default_factory=language.LanguageSettings)
     say: Callable[[str], None] = print
 
     def parted(self, examples: Mapping[str, T]) -> tuple[list[T], list[T]]:
@@ -73,20 +65,20 @@ def sample(examples: Sequence[T], seed: int) -> list[T]:
 
 
 def fine_tune(
-    part: TunedTask[T], lessons: Sequence[ChatExample], data: Sequence[str], course: Course
+    part: TunedTask[T], lessons: Sequence[language.ChatExample], data: Sequence[str], course: Course
 ) -> dict[str, float]:
     """Train, write and measure. Return the figures before and after, by set. `data` is named on the card."""
     out, tuning = course.out, course.tuning
     (out / CARD).unlink(missing_ok=True)
-    local = open_language_model(course.start)
-    taken = tokenised(local, lessons, tuning.longest)
+    local = language.open_language_model(course.start)
+    taken = language.tokenised(local, lessons, tuning.longest)
     if not taken:
         raise InputError(f"none of {len(lessons)} lessons has at most {tuning.longest} tokens: add shorter ones")
     course.say(f"{len(taken)} of {len(lessons)} lessons, on {local.device}")
-    lora, losses = LanguageDescent(local, taken, tuning, out / STEPS, course.say).run()
-    lora.save(out / LORA)
+    lora, losses = language.LanguageDescent(local, taken, tuning, out / STEPS, course.say).run()
+    lora.save(out / language.LORA)
     lora.merge()
-    write_merged(local, out)
+    language.write_merged(local, out)
     del local, lora
     drawn = {name: sample(every, tuning.seed) for name, every in part.sets.items() if every}
     figures = {

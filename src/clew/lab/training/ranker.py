@@ -17,7 +17,7 @@ from clew.answering.methods.subgraph_reranking.features import FeaturePipeline, 
 from clew.answering.methods.subgraph_reranking.graph_to_text import HIGHLIGHT
 from clew.answering.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts
 from clew.answering.methods.subgraph_reranking.rankers import LinearModel, ObliviousTrees, TabularModel, neural_texts
-from clew.core.errors import InputError, MissingExtraError, ModelError
+from clew.core.errors import InputError, MissingExtraError
 from clew.core.schema import Schema, schema_of
 from clew.lab.training.descent import minimize
 from clew.lab.training.labelled import FeatureTable, Importance, LabelledPool, hit_at_1, permutation_importance
@@ -52,8 +52,7 @@ def fit_logistic(rows: FloatArray, right: NDArray[np.bool_], l2: float = 1.0) ->
         value = float(weight @ np.logaddexp(0, -margins) + l2 / 2 * parameters[:-1] @ parameters[:-1])
         return value, np.append(scaled.T @ pull + l2 * parameters[:-1], pull.sum())
 
-    start = np.zeros(scaled.shape[1] + 1)
-    found = minimize(loss, start)
+    found = minimize(loss, np.zeros(scaled.shape[1] + 1))
     return LinearModel(mean, scale, found[:-1], float(found[-1]), logistic=True)
 
 
@@ -95,8 +94,9 @@ def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSetti
         raise MissingExtraError("catboost", "train") from None
     learning = catboost.Pool(train.rows, train.right.astype(np.float64))
     watching = catboost.Pool(validation.rows, validation.right.astype(np.float64))
-    best: tuple[float, Any, dict[str, float]] | None = None
-    for rate, depth in product(settings.learning_rates, settings.depths):
+
+    def fitted(rate: float, depth: int) -> tuple[float, Any, dict[str, float]]:
+        """Return the validation error, the model and its settings."""
         model = catboost.CatBoostRegressor(
             loss_function="RMSE",
             learning_rate=rate,
@@ -111,12 +111,11 @@ def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSetti
         )
         model.fit(learning, eval_set=watching)
         error = float(model.get_best_score()["validation"]["RMSE"])
-        if best is None or error < best[0]:
-            chosen = {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
-            best = error, model, chosen
-    if best is None:
-        raise ModelError("the grid of tree settings is empty: add a learning rate and a depth")
-    _, model, chosen = best
+        chosen = {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
+        return error, model, chosen
+
+    grid = product(settings.learning_rates, settings.depths)
+    _, model, chosen = min((fitted(*one) for one in grid), key=lambda one: one[0])
     return TreeFit(_as_arrays(model), chosen, np.asarray(model.get_feature_importance(), dtype=np.float64))
 
 
@@ -228,15 +227,9 @@ def fit_table(
         arrays = {"features": trees.features.astype(np.float64), "borders": trees.borders, "leaves": trees.leaves}
         numbers = {"scale": trees.scale, "bias": trees.bias}
         return FittedTable(trees, arrays, numbers, {**fit.settings, "importance": own}, own)
-    best: tuple[float, float, LinearModel] | None = None
-    for penalty in sorted(settings.penalties, reverse=True):
-        fitted = (fit_logistic if settings.kind == "logistic" else fit_linear)(table.rows, table.right, penalty)
-        score = hit_at_1(watched, fitted.predict(watched.rows))
-        if best is None or score > best[0]:
-            best = score, penalty, fitted
-    if best is None:
-        raise InputError("no penalties given: add at least one")
-    _, penalty, model = best
+    fit_model = fit_logistic if settings.kind == "logistic" else fit_linear
+    models = {l2: fit_model(table.rows, table.right, l2) for l2 in sorted(settings.penalties, reverse=True)}
+    penalty, model = max(models.items(), key=lambda one: hit_at_1(watched, one[1].predict(watched.rows)))
     weights = {"mean": model.mean, "scale": model.scale, "weights": model.weights}
     return FittedTable(model, weights, {"intercept": model.intercept}, {"l2": penalty})
 

@@ -19,21 +19,7 @@ from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.query_answers import decisive_values, value_text
 from clew.answering.queries.witnesses import witnesses
-from clew.core.query import (
-    Attribute,
-    Compare,
-    Edge,
-    Either,
-    Exists,
-    Formula,
-    Named,
-    Not,
-    Pattern,
-    Var,
-    constants,
-    requiring,
-    walk,
-)
+from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import EMPTY, Evidence, Judgement, NodeSet, Value
 from clew.store.graph.protocol import KnowledgeBase
@@ -84,7 +70,7 @@ class Execution:
 
     def _absences(self, name: str) -> Iterator[Judgement]:
         for formula in self.asked.query.pattern.where:
-            if isinstance(formula, Not) and isinstance(formula.part, Exists):
+            if isinstance(formula, ql.Not) and isinstance(formula.part, ql.Exists):
                 types = formula.part.pattern.types
                 for edge in formula.part.pattern.edges:
                     ends = [_end_text(end, self.asked.variable, name, types) for end in (edge.head, edge.tail)]
@@ -97,7 +83,7 @@ def execute(kb: KnowledgeBase, names: Names, asked: Interpretation, *, kinds: bo
 
     With `kinds`, names also include the nodes below them in a hierarchy.
     """
-    return carry_out(kb, asked, ground(constants(asked.query), names), kinds=kinds)
+    return carry_out(kb, asked, ground(ql.constants(asked.query), names), kinds=kinds)
 
 
 def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, *, kinds: bool) -> Execution:
@@ -107,15 +93,15 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
     found = found_nodes(kb, replace(query, order=(), first=None, ties=False))
     named = _named_among(found, asked, groundings)
     if len(named):
-        left_out = Compare(Var(asked.variable), "!=", keys_of(kb, named))
-        query = replace(query, pattern=requiring(query.pattern, left_out))
+        left_out = ql.Compare(ql.Var(asked.variable), "!=", keys_of(kb, named))
+        query = replace(query, pattern=ql.requiring(query.pattern, left_out))
     is_chosen = bool(query.order) or query.first is not None
     in_order = tuple(row[0].id for row in run(kb, query).rows) if is_chosen else ()
     nodes = direct = NodeSet.of(in_order) if is_chosen else found - named
     if query != strict and not is_chosen and strict.pattern.edges:
         direct = nodes & found_nodes(kb, strict)
     compared = asked.compared
-    if isinstance(compared, Named):
+    if isinstance(compared, ql.Named):
         compared = keys_of(kb, groundings[compared].nodes)
     executed, value, table = replace(asked, query=query, compared=compared), None, None
     if asked.asks in ("nodes", "number", "truth", "value"):
@@ -138,19 +124,19 @@ def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) 
     return nodes - left
 
 
-def names_of_answers(asked: Interpretation) -> tuple[Named, ...]:
+def names_of_answers(asked: Interpretation) -> tuple[ql.Named, ...]:
     """Return the names of nodes that may be the answer: described, compared or asked about."""
-    found: list[Named] = []
+    found: list[ql.Named] = []
     for formula in asked.query.pattern.where:
-        parts = formula.parts if isinstance(formula, Either) else (formula,)
+        parts = formula.parts if isinstance(formula, ql.Either) else (formula,)
         named = [_name_of_answer(part, asked.variable) for part in parts]
         found += [one for one in named if one is not None] if all(named) else []
     return tuple(found)
 
 
-def _name_of_answer(part: Formula, variable: str) -> Named | None:
+def _name_of_answer(part: ql.Formula, variable: str) -> ql.Named | None:
     match part:
-        case Compare(Var(name), "=", Named() as constant) if name == variable:
+        case ql.Compare(ql.Var(name), "=", ql.Named() as constant) if name == variable:
             return constant
     return None
 
@@ -161,7 +147,7 @@ def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings:
             return len(nodes)
         case "truth":
             compared = asked.compared
-            return len(nodes & groundings[compared].nodes if isinstance(compared, Named) else nodes) > 0
+            return len(nodes & groundings[compared].nodes if isinstance(compared, ql.Named) else nodes) > 0
         case "value" if asked.attribute is not None:
             return _shown(kb.values(nodes, asked.attribute))
     return None
@@ -179,7 +165,7 @@ def _shown(values: Sequence[Any]) -> Value | None:
 def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) -> str:
     if isinstance(end, str):
         return name if end == variable else f"any {types.get(end) or 'node'}"
-    return end.text if isinstance(end, Named) else str(end)
+    return end.text if isinstance(end, ql.Named) else str(end)
 
 
 def near(kb: KnowledgeBase, execution: Execution, enough: int, *, kinds: bool = True) -> Iterator[Execution]:
@@ -202,7 +188,9 @@ def _looser(kb: KnowledgeBase, execution: Execution, kinds: bool) -> Iterator[Ex
     if not len(execution.nodes):
         yield from _relaxed(kb, plain, groundings, kinds)
         return
-    required = {end for edge in asked.query.pattern.edges for end in (edge.head, edge.tail) if isinstance(end, Named)}
+    required = {
+        end for edge in asked.query.pattern.edges for end in (edge.head, edge.tail) if isinstance(end, ql.Named)
+    }
     last = groundings
     for size in SIZES:
         wider = widened(groundings, size, required)
@@ -225,7 +213,7 @@ def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, k
                 if not looser.edges and not looser.where:
                     continue
                 one = carry_out(kb, replace(asked, query=replace(asked.query, pattern=looser)), groundings, kinds=kinds)
-                said = "; ".join(f"{Pattern((), (edge,))}: {step}" for edge in chosen)
+                said = "; ".join(f"{ql.Pattern((), (edge,))}: {step}" for edge in chosen)
                 if len(one.nodes):
                     found.append(replace(one, how=said))
             if found:
@@ -233,12 +221,12 @@ def _relaxed(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, k
                 return
 
 
-def _loosened(pattern: Pattern, chosen: Sequence[Edge]) -> Pattern:
+def _loosened(pattern: ql.Pattern, chosen: Sequence[ql.Edge]) -> ql.Pattern:
     edges = [replace(edge, relation=None, directed=False) if edge in chosen else edge for edge in pattern.edges]
     return replace(pattern, edges=tuple(edges))
 
 
-def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern:
+def _without(pattern: ql.Pattern, chosen: Sequence[ql.Edge], variable: str) -> ql.Pattern:
     """Return the pattern without some edges, and without the parts that only they connected to the variable."""
     edges = [edge for edge in pattern.edges if edge not in chosen]
     tied = {variable}
@@ -253,12 +241,12 @@ def _without(pattern: Pattern, chosen: Sequence[Edge], variable: str) -> Pattern
     )
 
 
-def _names(formula: Formula) -> set[str]:
-    parts = walk(formula, lambda part: isinstance(part, Pattern))
+def _names(formula: ql.Formula) -> set[str]:
+    parts = ql.walk(formula, lambda part: isinstance(part, ql.Pattern))
     return {
-        part.variable if isinstance(part, Attribute) else part.name
+        part.variable if isinstance(part, ql.Attribute) else part.name
         for part in parts
-        if isinstance(part, Attribute | Var)
+        if isinstance(part, ql.Attribute | ql.Var)
     }
 
 

@@ -7,7 +7,7 @@ the answer from the executed query. Every claim cites its facts.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
@@ -22,6 +22,9 @@ from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Pas
 from clew.models.tokens import cut_to_question
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
+
+if TYPE_CHECKING:
+    from clew.answering.methods.focus.focus_plus import FocusPlus  # which imports this module for a model
 
 Outcome = tuple[object, ...]
 """The result of a query with its relations and attributes."""
@@ -65,19 +68,7 @@ class ByModel:
         return replace(answer, certainty=self.certainty)
 
 
-class Ranks(Protocol):
-    """Builds an answer from a reading, and adds a text."""
-
-    def ranked(self, question: str, parse: Parse, tools: OpenBase) -> Answer:
-        """Return the ranked results of a reading."""
-        ...
-
-    def written(self, answer: Answer, tools: OpenBase) -> Answer:
-        """Add an answer text written by a model."""
-        ...
-
-
-def answer_twice(method: Ranks, question: str, tools: OpenBase) -> Answer:
+def answer_twice(method: FocusPlus, question: str, tools: OpenBase) -> Answer:
     """Answer by the reader's or the model's query, with a text written by the model."""
 
     def answered(certain: float) -> tuple[Answer, bool]:

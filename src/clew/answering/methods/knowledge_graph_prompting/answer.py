@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.answering.reading.documents.close_reading import (
-    LONGEST_QUOTE,
-    CloseReading,
-    is_table,
-    most_telling,
-    writes,
-)
+from clew.answering.reading.documents.close_reading import LONGEST_QUOTE, CloseReading, is_table, most_telling, writes
 from clew.answering.roles.read import cited_text
 from clew.core import trace
 from clew.core.proper_names import unmentioned_names

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from clew.answering.methods.knowledge_graph_prompting import traversal
 from clew.answering.methods.knowledge_graph_prompting.answer import (
     READ,
     READ_BY_LARGE,
@@ -31,20 +32,6 @@ from clew.answering.methods.knowledge_graph_prompting.answer import (
     with_reader,
 )
 from clew.answering.methods.knowledge_graph_prompting.structure import StructureAnswers
-from clew.answering.methods.knowledge_graph_prompting.traversal import (
-    KINDS,
-    PassageGraph,
-    ReasoningPath,
-    Traverser,
-    by_meaning,
-    by_written_evidence,
-    fused,
-    missing_evidence,
-    pairs_to_read,
-    shared_words,
-    walk,
-    with_paths,
-)
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import can_write, reader_for
 from clew.answering.reading.documents.close_reading import FOUND, CloseReading, read_closely
@@ -122,16 +109,16 @@ class KnowledgeGraphPrompting(Method):
         close = self._closely(asked, ranking, tools)
         if self.short:
             count, ranked = self.read or READ, close.ranking.nodes.tolist()
-            pairs = pairs_to_read(paths, ranked, count) if self.pairs else None
+            pairs = traversal.pairs_to_read(paths, ranked, count) if self.pairs else None
             short = answer_from_passages(kb, question, close.ranking, reader_for(tools), read=count, pairs=pairs)
-            return with_paths(kb, graph, short, paths)
+            return traversal.with_paths(kb, graph, short, paths)
         first = [node for node, _ in close.ranking.top(self.read or (READ_BY_LARGE if can_write(tools) else READ))]
         table = tables_of(tools).likeliest(question, first[:TABLES])
         is_first = table is not None and table.table in tables_of(tools).tables(first[:1])
         looked_up = f"{table.text} ({table.how})" if table and is_first and table.certainty >= FOUND else None
         if table and looked_up:
             close = replace(close, certainty=min(close.certainty, table.certainty))
-        answer = with_paths(kb, graph, answer_from_quotes(kb, question, close, looked_up), paths)
+        answer = traversal.with_paths(kb, graph, answer_from_quotes(kb, question, close, looked_up), paths)
         if table and looked_up and table.rows and answer.found:
             answer = replace(answer, evidence=(tables_of(tools).quotes(table)[0], *answer.evidence[1:]))
         if table is not None and ((is_first and table.certainty >= LEAST) or table.certainty >= TABLE):
@@ -171,28 +158,30 @@ class KnowledgeGraphPrompting(Method):
         fitting = Ranking.of(nodes, asked.prior(nodes))
         return read_closely(tools.kb, network_of(tools), asked.question, fitting, read)
 
-    def _graph(self, tools: OpenBase) -> PassageGraph:
+    def _graph(self, tools: OpenBase) -> traversal.PassageGraph:
         search = search_of(tools)
 
         def nearest(node: int) -> Ranking:
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        def made() -> PassageGraph:
-            return PassageGraph(tools.stored, self.graph or KINDS, None if self.graph is None else nearest)
+        def made() -> traversal.PassageGraph:
+            return traversal.PassageGraph(
+                tools.stored, self.graph or traversal.KINDS, None if self.graph is None else nearest
+            )
 
         finds_live = self.graph is not None and tools.vectors.is_complete
         return tools.get_or_create(("passage graph", self.graph, finds_live), made)
 
     def _walked(
-        self, asked: AskedPassages, graph: PassageGraph, tools: OpenBase
-    ) -> tuple[Ranking, list[ReasoningPath]]:
+        self, asked: AskedPassages, graph: traversal.PassageGraph, tools: OpenBase
+    ) -> tuple[Ranking, list[traversal.ReasoningPath]]:
         traverser = traverser_named(self.traverser, tools, self.traverser_model)
         if traverser is None:
-            return fused(asked, [], self.k), []
+            return traversal.fused(asked, [], self.k), []
         by_words = self.seeds_by == "tfidf"
         seeds = tf_idf_ranking(tools.stored, tools.lexical, asked.question, self.seeds) if by_words else asked.pool  # 2
-        paths = walk(  # 3
+        paths = traversal.walk(  # 3
             asked,
             graph,
             traverser,
@@ -202,7 +191,7 @@ class KnowledgeGraphPrompting(Method):
             budget=self.budget,
             beam=self.beam,
         )
-        return fused(asked, paths, self.k), paths  # 4
+        return traversal.fused(asked, paths, self.k), paths  # 4
 
 
 def with_walked(found: Sequence[int], walked: Sequence[int], most: int) -> list[int]:
@@ -245,7 +234,7 @@ def writing_model(tools: OpenBase, own: str | None) -> LanguageModel:
     return model
 
 
-def traverser_named(name: Traversers, tools: OpenBase, model: str | None = None) -> Traverser | None:
+def traverser_named(name: Traversers, tools: OpenBase, model: str | None = None) -> traversal.Traverser | None:
     """Return a traverser by name, or None for `none`."""
 
     def text(node: int) -> str:
@@ -253,7 +242,7 @@ def traverser_named(name: Traversers, tools: OpenBase, model: str | None = None)
 
     if name == "generative":
         writer = ModelWriter(writing_model(tools, model))
-        return by_written_evidence(writer, tools.vectors, tools.embedder, text)
+        return traversal.by_written_evidence(writer, tools.vectors, tools.embedder, text)
     if name == "embedding":
-        return by_meaning(tools.vectors, tools.embedder, text)
-    return {"evidence": missing_evidence, "lexical": shared_words}.get(name)
+        return traversal.by_meaning(tools.vectors, tools.embedder, text)
+    return {"evidence": traversal.missing_evidence, "lexical": traversal.shared_words}.get(name)

@@ -109,10 +109,7 @@ class PassageGraph:
     """Neighbours by the given kinds of edges. `nearest` searches by vector if no knn edges are stored."""
 
     def __init__(
-        self,
-        kb: StoredKnowledgeBase,
-        kinds: Sequence[str] = KINDS,
-        nearest: Callable[[int], Ranking] | None = None,
+        self, kb: StoredKnowledgeBase, kinds: Sequence[str] = KINDS, nearest: Callable[[int], Ranking] | None = None
     ) -> None:
         stored = kb.schema.relation_names
         self.kb = kb

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt
+from pydantic import Field
 
 from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.models.protocol import Completion, LanguageModel, Message
-from clew.models.structured import Ask, Prompt, ask, find_json, read_json
+from clew.models.structured import Ask, Prompt, TypedReply, ask, find_json, read_json
 from clew.models.tokens import cut_end
 
 _PLACE = "clew.answering.methods.paths.prompts"
@@ -35,23 +35,16 @@ T = TypeVar("T")
 Mark = Literal["A", "B", "RELEVANT", "NOT RELEVANT", "ANSWERED", "NOT ANSWERED"]
 
 
-class _Scores(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+class _Scores(TypedReply):
     scores: dict[str, float] = Field(min_length=1)
 
 
-class _Enough(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-    enough: StrictBool
+class _Enough(TypedReply):
+    enough: bool
 
 
-class _Answers(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Answers(TypedReply):
     answers: list[str]
-
-
-class _Indexes(BaseModel):
-    indexes: list[StrictInt]
 
 
 def read_scores(completion: Completion, options: int) -> list[float]:
@@ -72,7 +65,7 @@ def read_indexes(completion: Completion, options: int, keep: int) -> list[int]:
     lists = [value for value in find_json(completion.text) if isinstance(value, list)]
     if not lists or not all(isinstance(index, int) and not isinstance(index, bool) for index in lists[-1]):
         raise ReplyError("the reply holds no list of indexes, such as [0, 2]")
-    indexes = _Indexes(indexes=lists[-1]).indexes
+    indexes: list[int] = lists[-1]
     if wrong := [index for index in indexes if not 0 <= index < options]:
         raise ReplyError(f"there is no index {wrong[0]}; the indexes are 0 to {options - 1}")
     return list(dict.fromkeys(indexes))[:keep]

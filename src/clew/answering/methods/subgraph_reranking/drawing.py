@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from clew.answering.methods.subgraph_reranking.features import GRAPH_FEATURES
 from clew.answering.methods.subgraph_reranking.graph_to_text import linearize, relation_labels
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
+from clew.core.plots import DARK, LIGHT
 from clew.store.graph.protocol import KnowledgeBase
 
 TALLEST = 24
@@ -76,8 +77,6 @@ MANY_LINES = 80
 """Number of lines above which lines are faint. At most this many lines get labels."""
 LONGEST_NAME = 34
 """Maximum characters of a name in the drawing. The tooltip shows the full name."""
-LIGHT = ("#2a6fbb", "#d1495b", "#2e8b57", "#a8740a", "#7b4fa3", "#00808f", "#8c564b", "#5a5a5a")
-DARK = ("#6ea8e8", "#f08a98", "#6cc596", "#e0b74c", "#b795dd", "#4fc3d4", "#d0a797", "#b0b0b0")
 ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Positions of a label along its edge, in order of preference."""
 ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate"}

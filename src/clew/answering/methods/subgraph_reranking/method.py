@@ -17,6 +17,7 @@ from typing import Any
 
 from clew.answering.methods.catalog import create
 from clew.answering.methods.protocol import Method
+from clew.answering.methods.subgraph_reranking import rankers
 from clew.answering.methods.subgraph_reranking.candidates import (
     CandidateSource,
     near_entities,
@@ -28,14 +29,6 @@ from clew.answering.methods.subgraph_reranking.candidates import (
 from clew.answering.methods.subgraph_reranking.features import make_pool
 from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
 from clew.answering.methods.subgraph_reranking.ranker_file import MANIFEST, Texts, load_ranker, read_card
-from clew.answering.methods.subgraph_reranking.rankers import (
-    MatchRanker,
-    RandomOrder,
-    Ranker,
-    SemanticRanker,
-    SourceOrder,
-    ranked,
-)
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor, path_evidence
 from clew.answering.roles.write import Generation, ModelWriter
 from clew.core.disk import file_sha256
@@ -81,7 +74,7 @@ class SubgraphReranking(Method):
         scores = ranker.scores(pool)  # 5
         refs = kb.refs(proposal.candidates)
         found = []
-        for place in ranked(scores):
+        for place in rankers.ranked(scores):
             first = Judgement(ranker.name, float(scores[place]), f"place {place + 1} of its source")
             found.append(Candidate(refs[place], float(scores[place]), (*path_evidence(kb, subgraphs[place]), first)))
         notes = [*proposal.notes]
@@ -128,10 +121,10 @@ def open_source(tools: OpenBase, name: str, k: int) -> CandidateSource:
     )
 
 
-def open_ranker(tools: OpenBase, name: str) -> Ranker:
+def open_ranker(tools: OpenBase, name: str) -> rankers.Ranker:
     """Return a ranker by name, or from its folder."""
     if name in ("none", "random"):
-        return SourceOrder() if name == "none" else RandomOrder()
+        return rankers.SourceOrder() if name == "none" else rankers.RandomOrder()
     if name in ("semantic", "match"):
-        return (SemanticRanker if name == "semantic" else MatchRanker)(tools.embedder)
+        return (rankers.SemanticRanker if name == "semantic" else rankers.MatchRanker)(tools.embedder)
     return load_ranker(Path(name), tools.kb.schema, tools.embedder)

@@ -20,15 +20,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from clew.answering.methods.subgraph_reranking import rankers
 from clew.answering.methods.subgraph_reranking.features import FeaturePipeline, FloatArray
-from clew.answering.methods.subgraph_reranking.rankers import (
-    FeatureRanker,
-    LinearModel,
-    NeuralRanker,
-    ObliviousTrees,
-    OnnxScorer,
-    Ranker,
-)
 from clew.core.array_files import read_array
 from clew.core.disk import file_sha256, refuse_foreign
 from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputError, NotFoundError
@@ -128,7 +121,7 @@ def read_card(folder: Path) -> RankerCard:
     return card
 
 
-def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: bool = True) -> Ranker:
+def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: bool = True) -> rankers.Ranker:
     """Load a ranker after checking its files, schema and embedder.
 
     With `judged`, reject a ranker that ranked worse than the source of its candidates.
@@ -150,20 +143,22 @@ def load_ranker(folder: Path, schema: Schema, embedder: Embedder, *, judged: boo
         )
     name = f"{card.kind} ranker"
     if card.kind == "neural":
-        scorer = OnnxScorer(folder / "model.onnx", folder / "tokenizer.json", int(card.numbers["tokens"]))
-        return NeuralRanker(name, scorer, graph="g2t" in card.features, marked="highlight" in card.features)
+        scorer = rankers.OnnxScorer(folder / "model.onnx", folder / "tokenizer.json", int(card.numbers["tokens"]))
+        return rankers.NeuralRanker(name, scorer, graph="g2t" in card.features, marked="highlight" in card.features)
     pipeline = FeaturePipeline(card.features, embedder)
     columns = len(pipeline.columns)
     if card.kind == "catboost":
         features, borders, leaves = (_array(folder, part) for part in TREE_ARRAYS)
         _require(folder, features.shape == borders.shape and bool(((features >= 0) & (features < columns)).all()))
         _require(folder, leaves.shape == (len(features), 1 << features.shape[1]))
-        trees = ObliviousTrees(features.astype(np.int32), borders, leaves, card.numbers["scale"], card.numbers["bias"])
-        return FeatureRanker(name, pipeline, trees)
+        trees = rankers.ObliviousTrees(
+            features.astype(np.int32), borders, leaves, card.numbers["scale"], card.numbers["bias"]
+        )
+        return rankers.FeatureRanker(name, pipeline, trees)
     mean, scale, weights = (_array(folder, part) for part in LINEAR_ARRAYS)
     _require(folder, mean.shape == scale.shape == weights.shape == (columns,))
-    model = LinearModel(mean, scale, weights, card.numbers["intercept"], card.kind == "logistic")
-    return FeatureRanker(name, pipeline, model)
+    model = rankers.LinearModel(mean, scale, weights, card.numbers["intercept"], card.kind == "logistic")
+    return rankers.FeatureRanker(name, pipeline, model)
 
 
 def _check_file(folder: Path, name: str, facts: _File) -> None:

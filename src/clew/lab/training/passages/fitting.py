@@ -17,17 +17,10 @@ import numpy as np
 
 from clew.answering.reading.encoders import Floats
 from clew.core.errors import InputError
+from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent, Ids, parts
 from clew.lab.training.labelled import names_of_fold, parse_fold
-from clew.lab.training.networks import (
-    EncoderSize,
-    open_torch,
-    passage_heads,
-    passage_network,
-    start_card,
-    start_encoder,
-)
 from clew.lab.training.passages.examples import Question, Source, read_source
 from clew.models import passages as reading
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
@@ -63,7 +56,7 @@ class Settings:
     questions: int = 32
     passages: int = 8
     seed: int = 0
-    size: EncoderSize | None = None
+    size: networks.EncoderSize | None = None
 
 
 # 1 Examples
@@ -183,12 +176,12 @@ class Fitting(Descent):
     @classmethod
     def open(cls, settings: Settings, lessons: Lessons, say: Callable[[str], None]) -> Fitting:
         """Create a trainer, on a GPU if available."""
-        return cls.start(open_torch(), settings.seed, say, settings=settings, lessons=lessons)
+        return cls.start(networks.open_torch(), settings.seed, say, settings=settings, lessons=lessons)
 
     def fit(self, start: Path | None) -> tuple[Any, list[float]]:
         """Train a network from the encoder in a folder, or from the published one. Return it with its losses."""
         torch, settings = self.torch, self.settings
-        network = passage_network(torch, start_encoder(torch, settings.size, start)).to(self.device)
+        network = networks.passage_network(torch, networks.start_encoder(torch, settings.size, start)).to(self.device)
         return network, self.fit_labels(network, settings.epochs, settings.rate)
 
     def judge(self, network: Any, pairs: Sequence[Pair]) -> Floats:
@@ -323,7 +316,7 @@ def fit_passages(
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
     fitting = Fitting.open(settings, lessons, say)
     network, losses = fitting.fit(start)
-    states, heads = {"encoder.onnx": network.encoder}, passage_heads(network)
+    states, heads = {"encoder.onnx": network.encoder}, networks.passage_heads(network)
     export_network(fitting.torch, out, card, states=states, heads=heads)
     return {"first_loss": losses[0], "loss": losses[-1]}
 
@@ -341,7 +334,7 @@ def train_passages(
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
     settings = Settings(epochs=epochs, seed=seed)
     kept, left, card = split_sources(sources, out, left_out, seed, say)
-    card |= {"start": start_card() if start is None else str(start), "settings": asdict(settings)}
+    card |= {"start": networks.start_card() if start is None else str(start), "settings": asdict(settings)}
     figures = fit_passages(kept, out, settings, card, say, start)
     if left:
         figures |= measure(left, PassageNetwork(out))
@@ -350,11 +343,7 @@ def train_passages(
 
 
 def split_sources(
-    sources: Sequence[Path],
-    out: Path,
-    left_out: str | None,
-    seed: int,
-    say: Callable[[str], None],
+    sources: Sequence[Path], out: Path, left_out: str | None, seed: int, say: Callable[[str], None]
 ) -> tuple[list[Source], list[Source], dict[str, Any]]:
     """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
@@ -362,14 +351,14 @@ def split_sources(
         raise InputError("two of the sources have the same name: rename one")
     folders = [source.name for source in sources if source.is_dir()]
     own = set[str]() if left_out is None else names_of_fold(folders, *parse_fold(left_out), seed)
-    open_torch()  # report missing packages before reading
+    networks.open_torch()  # report missing packages before reading
     read = []
     for source in sources:
         say(f"reading {source}")
         read.append(read_source(source, out / "steps", seed))
     kept, left = [one for one in read if one.name not in own], [one for one in read if one.name in own]
     card: dict[str, Any] = {
-        "start": start_card(),
+        "start": networks.start_card(),
         "trained_on": {one.name: len(one.questions) for one in kept},
         "left_out": left_out,
         "seed": seed,

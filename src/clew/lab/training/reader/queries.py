@@ -12,24 +12,7 @@ from functools import cached_property
 from clew.answering.reading.plan import COMPARISONS, Branch, Form, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.core.query import (
-    Aggregate,
-    AnyQuery,
-    Attribute,
-    Compare,
-    Constant,
-    Edge,
-    Exists,
-    Expression,
-    Formula,
-    Named,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Value,
-    Var,
-)
+from clew.core import query as ql
 
 OF_VALUES: dict[str, Form] = {"avg": "average", "sum": "sum", "max": "highest", "min": "lowest"}
 
@@ -47,19 +30,19 @@ def means(quantity: Quantity, value: float | str, kind: str, attribute: str) -> 
     return any(abs(one - value) < 1e-6 * max(1, abs(value)) for one in in_units_of(quantity, attribute))
 
 
-def plan_of(query: AnyQuery, vocabulary: Vocabulary, names: Sequence[str], numbers: Sequence[Quantity]) -> Plan:
+def plan_of(query: ql.AnyQuery, vocabulary: Vocabulary, names: Sequence[str], numbers: Sequence[Quantity]) -> Plan:
     """Return the plan equivalent to a query. Raise NoPlanError if there is none.
 
     `names` are the names in the question and `numbers` its numbers, in reading order.
     """
-    if not isinstance(query, Query):
+    if not isinstance(query, ql.Query):
         raise NoPlanError("a combination of queries")
     return _Query(query, vocabulary, names, numbers).plan()
 
 
 @dataclass
 class _Query:
-    query: Query
+    query: ql.Query
     vocabulary: Vocabulary
     names: Sequence[str]
     numbers: Sequence[Quantity]
@@ -75,15 +58,15 @@ class _Query:
         return {name: kind for name, kind in self.query.pattern.types.items() if kind is not None}
 
     @cached_property
-    def shown(self) -> tuple[Expression, ...]:
+    def shown(self) -> tuple[ql.Expression, ...]:
         """Columns, without those that only repeat an order or a condition."""
         columns = tuple(column.expression for column in self.query.columns)
         conditions = (*self.query.having, *self.query.pattern.where)
         known = {key.expression for key in self.query.order}
-        known |= {part.left for part in conditions if isinstance(part, Compare)}
+        known |= {part.left for part in conditions if isinstance(part, ql.Compare)}
         shown = columns[:1] + tuple(one for one in columns[1:] if one not in known)
         match shown:
-            case (Var(node), Attribute(owner, _) as value) if node == owner:
+            case (ql.Var(node), ql.Attribute(owner, _) as value) if node == owner:
                 return (value,)  # the answer includes its node
         return shown
 
@@ -115,9 +98,9 @@ class _Query:
 
     def _target(self) -> str:
         shown = self.query.group[0] if self.query.group else self.shown[0]
-        part = shown.argument if isinstance(shown, Aggregate) else shown
+        part = shown.argument if isinstance(shown, ql.Aggregate) else shown
         match part:
-            case Var(name) | Attribute(name, _) if name in self.types:
+            case ql.Var(name) | ql.Attribute(name, _) if name in self.types:
                 return name
             case None:
                 own = self.query.pattern.edges
@@ -139,48 +122,50 @@ class _Query:
         if query.order:
             return self._sorted(target, query.order[0])
         match shown[0]:
-            case Var():
+            case ql.Var():
                 self._limit()
                 return "list", None, None
-            case Attribute() as part:
+            case ql.Attribute() as part:
                 self._limit()
                 return "value", self._attribute(part), None
-            case Aggregate("count", argument, distinct):
-                if distinct and isinstance(argument, Attribute):
+            case ql.Aggregate("count", argument, distinct):
+                if distinct and isinstance(argument, ql.Attribute):
                     return "different", self._attribute(argument), None
                 return "count", None, None
-            case Aggregate(function, Attribute() as part) if function in OF_VALUES:
+            case ql.Aggregate(function, ql.Attribute() as part) if function in OF_VALUES:
                 return OF_VALUES[function], self._attribute(part), None
         raise NoPlanError("another form")
 
-    def _sorted(self, target: str, order: Order) -> tuple[Form, int | None, int | None]:
+    def _sorted(self, target: str, order: ql.Order) -> tuple[Form, int | None, int | None]:
         part = self.shown[0]
-        if isinstance(part, Attribute) and part.variable == target and self.query.first is not None:
+        if isinstance(part, ql.Attribute) and part.variable == target and self.query.first is not None:
             self.asked = self._attribute(part)
-        elif part != Var(target):
+        elif part != ql.Var(target):
             raise NoPlanError("values in an order")
         self._limit()
         is_cut = self.query.first is not None
         high: Form = "max" if is_cut else "descending"
         low: Form = "min" if is_cut else "ascending"
         match order.expression:
-            case Attribute(variable, _) as part if variable == target:
+            case ql.Attribute(variable, _) as part if variable == target:
                 return high if order.descending else low, self._attribute(part), None
-            case Aggregate(over=Pattern()) as part:
+            case ql.Aggregate(over=ql.Pattern()) as part:
                 form: Form = "each" if not is_cut else "most" if order.descending else "fewest"
                 return form, None, self._counted(part, target)
         raise NoPlanError("another order")
 
-    def _grouped(self, target: str, key: Expression) -> tuple[Form, int | None, int | None]:
+    def _grouped(self, target: str, key: ql.Expression) -> tuple[Form, int | None, int | None]:
         query, shown = self.query, self.shown
         order = query.order[0] if query.order else None
-        counts = [one for one in shown if isinstance(one, Aggregate)]
-        if order is not None and not (isinstance(order.expression, Aggregate) and order.expression.function == "count"):
+        counts = [one for one in shown if isinstance(one, ql.Aggregate)]
+        if order is not None and not (
+            isinstance(order.expression, ql.Aggregate) and order.expression.function == "count"
+        ):
             raise NoPlanError("groups sorted by something else")
         if any(one.function != "count" for one in counts) or len(query.having) > 1:
             raise NoPlanError("another aggregate of groups")
-        plain = [one for one in shown if not isinstance(one, Aggregate)]
-        if isinstance(key, Attribute):
+        plain = [one for one in shown if not isinstance(one, ql.Aggregate)]
+        if isinstance(key, ql.Attribute):
             if plain != [key] or query.having:
                 raise NoPlanError("another form of groups")
             if counts or (order is not None and query.first is None):
@@ -195,13 +180,15 @@ class _Query:
         hop = self._neighbor(target)
         if query.having:
             match query.having[0]:
-                case Compare(Aggregate("count"), operator, Value(int() | float() as value)) if operator in COMPARISONS:
+                case ql.Compare(ql.Aggregate("count"), operator, ql.Value(int() | float() as value)) if (
+                    operator in COMPARISONS
+                ):
                     self.required.append(Requirement(None, operator, self._number(value), hop=hop))
                 case _:
                     raise NoPlanError("another condition on groups")
             if order is not None:
                 raise NoPlanError("groups chosen and sorted")
-            if isinstance(plain[0], Attribute):
+            if isinstance(plain[0], ql.Attribute):
                 return "value", self._attribute(plain[0]), None
             return "list", None, None
         if order is not None and query.first is not None:
@@ -209,7 +196,7 @@ class _Query:
             return "most" if order.descending else "fewest", None, hop
         if counts or order is not None:
             return "each", None, hop
-        if isinstance(plain[0], Attribute):
+        if isinstance(plain[0], ql.Attribute):
             return "value", self._attribute(plain[0]), None
         return "list", None, None
 
@@ -225,9 +212,9 @@ class _Query:
             raise NoPlanError("no single thing that is counted")
         return hops[0]
 
-    def _counted(self, part: Aggregate, target: str) -> int:
+    def _counted(self, part: ql.Aggregate, target: str) -> int:
         """Return the hop counted by an aggregate over a pattern."""
-        over = part.over or Pattern()
+        over = part.over or ql.Pattern()
         if part.function != "count" or len(over.edges) != 1 or over.where or target not in over.edges[0].variables:
             raise NoPlanError("another count")
         types = self.types | {name: kind for name, kind in over.types.items() if kind is not None}
@@ -235,11 +222,11 @@ class _Query:
 
     # Conditions
 
-    def _require(self, formula: Formula, target: str) -> None:
+    def _require(self, formula: ql.Formula, target: str) -> None:
         match formula:
-            case Compare(Var(name), "=", Named(text)) if name == target and text in self.names:
+            case ql.Compare(ql.Var(name), "=", ql.Named(text)) if name == target and text in self.names:
                 self.mentions.append(self.names.index(text))
-            case Compare(Attribute() as part, operator, Value(value)) if operator in COMPARISONS:
+            case ql.Compare(ql.Attribute() as part, operator, ql.Value(value)) if operator in COMPARISONS:
                 self._owned(part, target)
                 place = self._attribute(part)
                 kind = self.vocabulary.attributes[place].kind
@@ -249,20 +236,22 @@ class _Query:
                     self.required.append(Requirement(place, operator, value=value))
                 else:
                     self.required.append(Requirement(place, operator, self._number(value, kind, part.name)))
-            case Compare(Aggregate() as part, operator, Value(int() | float() as value)) if operator in COMPARISONS:
+            case ql.Compare(ql.Aggregate() as part, operator, ql.Value(int() | float() as value)) if (
+                operator in COMPARISONS
+            ):
                 self.required.append(Requirement(None, operator, self._number(value), hop=self._counted(part, target)))
-            case Not(Exists(Pattern(variables, (edge,), (), ()))) if target in edge.variables:
+            case ql.Not(ql.Exists(ql.Pattern(variables, (edge,), (), ()))) if target in edge.variables:
                 other = edge.tail if edge.head == target else edge.head
                 types = self.types | {one.name: one.type for one in variables if one.type is not None}
                 hop = self._hop(edge, other, types)
-                if not isinstance(other, str) and not isinstance(other, Named):
+                if not isinstance(other, str) and not isinstance(other, ql.Named):
                     raise NoPlanError("denied keys")
-                mention = self.names.index(other.text) if isinstance(other, Named) else None
+                mention = self.names.index(other.text) if isinstance(other, ql.Named) else None
                 self.denied.append(Branch(mention, (hop,), negated=True))
             case _:
                 raise NoPlanError("another condition")
 
-    def _owned(self, part: Attribute, target: str) -> None:
+    def _owned(self, part: ql.Attribute, target: str) -> None:
         """Raise NoPlanError for a condition on one of several nodes of the same type."""
         kind = self.types.get(part.variable)
         if part.variable != target and list(self.types.values()).count(kind or "") != 1:
@@ -275,7 +264,7 @@ class _Query:
                 return index
         raise NoPlanError("a number that the question does not have")
 
-    def _attribute(self, part: Attribute) -> int:
+    def _attribute(self, part: ql.Attribute) -> int:
         owner = self.types.get(part.variable)
         for index, one in enumerate(self.vocabulary.attributes):
             if (one.owner, one.name) == (owner, part.name):
@@ -286,7 +275,7 @@ class _Query:
 
     def _branches(self, target: str, counted: set[int | None]) -> Iterator[Branch]:
         yield from self.denied
-        seen: set[Edge] = set()
+        seen: set[ql.Edge] = set()
 
         def walk(node: str, hops: tuple[int, ...]) -> Iterator[Branch]:
             steps = [(edge, edge.tail if edge.head == node else edge.head) for edge in self._edges(node)]
@@ -295,7 +284,7 @@ class _Query:
                     continue
                 seen.add(edge)
                 back = (self._hop(edge, other, self.types), *hops)
-                if isinstance(other, Named):
+                if isinstance(other, ql.Named):
                     yield Branch(self.names.index(other.text), back)
                 elif not isinstance(other, str):
                     raise NoPlanError("nodes by their keys")
@@ -310,22 +299,22 @@ class _Query:
         if len(seen) < len(self.query.pattern.edges) or self.query.pattern.optional:
             raise NoPlanError("parts that are not connected")
 
-    def _edges(self, node: str) -> Iterator[Edge]:
+    def _edges(self, node: str) -> Iterator[ql.Edge]:
         for edge in self.query.pattern.edges:
             if not edge.is_single or not edge.directed or edge.name or edge.relation is None:
                 raise NoPlanError("another kind of edge")
             if node in (edge.head, edge.tail):
                 yield edge
 
-    def _steps(self, node: str) -> Iterator[tuple[int, str | Constant]]:
+    def _steps(self, node: str) -> Iterator[tuple[int, str | ql.Constant]]:
         for edge in self._edges(node):
             other = edge.tail if edge.head == node else edge.head
             yield self._hop(edge, node, self.types), other
 
-    def _hop(self, edge: Edge, start: str | Constant, types: dict[str, str]) -> int:
+    def _hop(self, edge: ql.Edge, start: str | ql.Constant, types: dict[str, str]) -> int:
         """Return the hop along an edge. An end without a type matches any type."""
 
-        def fits(end: str | Constant, kind: str) -> bool:
+        def fits(end: str | ql.Constant, kind: str) -> bool:
             known = types.get(end) if isinstance(end, str) else getattr(end, "type", None)
             return known in (None, kind)
 
