@@ -73,8 +73,8 @@ def build_documents(
             tables = restricted(read.tables, rules, strict=is_given)
             report = write_base(tables, folder, read.edits, skip_bad=False, say=say, widen=widen)
             forget_rows(folder)
-        problems = tuple(Problem(skipped.reason, skipped.file, 0) for skipped in read.skipped)
-        return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
+        skipped = report.skipped + len(read.skipped)
+        return replace(report, skipped=skipped, problems=(*read.skipped, *report.problems))
 
     report = into(place, build_in, say, widen=widen)
     if not is_address(place):
@@ -134,21 +134,13 @@ UNBOUNDED = frozenset({".pdf"})
 """Formats in which a small file may take long to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that could not be used, with the reason."""
-
-    file: str
-    reason: str
-
-
 @dataclass(frozen=True, eq=False)
 class ReadFolder:
-    """The tables of a base, the display settings of its types, and the skipped files."""
+    """The tables of a base, the display settings of its types, and the files that could not be used."""
 
     tables: Tables
     edits: SchemaEdits
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[Problem, ...] = ()
 
 
 def read_folder(
@@ -174,9 +166,9 @@ def read_folder(
             progress(name, done, len(found))
             result, digest = next(results)
             if isinstance(result, str):
-                skipped.append(Skipped(name, result))
+                skipped.append(Problem(result, name, 0))
                 continue
-            skipped += [Skipped(name, note) for note in result.notes]
+            skipped += [Problem(note, name, 0) for note in result.notes]
             written = plain_name(file)
             stem = Path(written).stem if named_ending(file) in READERS else written
             title = result.title or whole_text(stem).replace("_", " ")
@@ -185,7 +177,7 @@ def read_folder(
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):
-        reasons = "; ".join(f"{file.file}: {file.reason}" for file in skipped[:5])
+        reasons = "; ".join(f"{file.file}: {file.message}" for file in skipped[:5])
         raise SourceError(f"none of the {len(found)} files contains readable text. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
     return ReadFolder(tables, edits, tuple(skipped))
@@ -253,13 +245,13 @@ def from_reply(reply: bytes) -> Extracted | str:
 
 def find_files(
     paths: Sequence[Path], *, follow_links: bool = False
-) -> tuple[list[tuple[str, Path]], tuple[Skipped, ...]]:
+) -> tuple[list[tuple[str, Path]], tuple[Problem, ...]]:
     """Find the files below the paths by their relative names, sorted, and the entries that are skipped.
 
     Skip hidden files and knowledge bases.
     """
     found: dict[str, Path] = {}
-    skipped: list[Skipped] = []
+    skipped: list[Problem] = []
     for path in paths:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist")
@@ -270,7 +262,7 @@ def find_files(
                 continue
             name = relative if relative not in found else f"{path.name}/{relative}"
             found[name] = file
-        skipped += [Skipped(whole_text(entry.relative_to(path).as_posix()), why) for entry, why in listed.skipped]
+        skipped += [Problem(why, whole_text(entry.relative_to(path).as_posix()), 0) for entry, why in listed.skipped]
     return sorted(found.items()), tuple(skipped)
 
 
