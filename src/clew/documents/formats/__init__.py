@@ -6,6 +6,7 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable
+from functools import partial
 from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,16 +52,7 @@ READERS: dict[str, Callable[[Path], Extracted]] = {
 }
 """Readers by suffix. Every reader raises SourceError for a file it cannot use."""
 
-ATTACHED = dict(READERS)
-
-
-def read_messages(file: Path) -> Extracted:
-    """Read e-mail. Attachments use the readers of their formats."""
-    return read_mail(file, ATTACHED)
-
-
-READERS[".eml"] = READERS[".mbox"] = read_messages
-
+READERS[".eml"] = READERS[".mbox"] = partial(read_mail, readers=dict(READERS))  # the formats of attachments
 
 OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
