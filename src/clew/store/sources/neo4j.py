@@ -80,8 +80,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
         if "type" in columns:
             labels = pc.utf8_ltrim(columns.pop("type"), ":")
             columns |= _labels(labels, ":")
-        lines = pa.array([raw.line(row) for row in rows.to_pylist()], pa.int64())
-        tables.append(replace(raw, table=pa.table(columns), lines=lines))
+        tables.append(replace(raw, table=pa.table(columns), lines=raw.lines_of(rows)))
     return tables
 
 

@@ -450,8 +450,8 @@ def _link_relation(table: SqlTable) -> str:
 
 
 def _edge_piece(columns: Mapping[str, Any], rows: pa.Array, source: Piece, options: SourceOptions) -> Piece:
-    lines = pc.add(rows, source.first_line) if source.lines is None else source.lines.take(rows)
-    return as_edges(RawTable(pa.table(dict(columns)), source.file, lines=lines), edge_options(options))
+    raw = RawTable(pa.table(dict(columns)), source.file, lines=source.lines_of(rows))
+    return as_edges(raw, edge_options(options))
 
 
 def edge_options(options: SourceOptions) -> SourceOptions:
