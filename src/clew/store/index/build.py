@@ -82,21 +82,14 @@ def open_vectors(
     *,
     spec: str = "minilm",
     relations: bool = False,
-    **options: int,
 ) -> VectorIndex:
-    """Open the vectors of a base. `spec` is the name of the embedder, and `options` are passed to `VectorIndex`."""
+    """Open the vectors of a base. `spec` is the name of the embedder."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
-    return index_vectors(kb, embedder, store, lexical, relations=relations, **options)
+    return index_vectors(kb, embedder, store, lexical, relations=relations)
 
 
 def index_vectors(
-    kb: ArrayKnowledgeBase,
-    embedder: Embedder,
-    store: VectorStore,
-    lexical: Index,
-    *,
-    relations: bool = False,
-    **options: int,
+    kb: ArrayKnowledgeBase, embedder: Embedder, store: VectorStore, lexical: Index, *, relations: bool = False
 ) -> VectorIndex:
     """Open the vectors of a base in a store or in Qdrant, of documents with or without relations."""
     text = partial(kb.text, relations=relations)
@@ -106,8 +99,8 @@ def index_vectors(
         from clew.store.index.qdrant import QdrantStore, QdrantVectors  # an extra
 
         kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder, store.spec)
-        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
-    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state, **options)
+        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state)
+    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state)
 
 
 def name_tables(kb: ArrayKnowledgeBase) -> tuple[NameTable, TrigramIndex]:

@@ -176,22 +176,16 @@ def idf(documents: int, having: int) -> float:
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
+@dataclass(eq=False, repr=False)
 class LexicalIndex:
     """Postings with precomputed BM25 weights, so that a search only adds."""
 
-    def __init__(
-        self,
-        vocabulary: SortedStrings,
-        offsets: NDArray[np.int64],
-        documents: IntArray,
-        weights: NDArray[np.float32],
-        lengths: IntArray,
-        language: str = ENGLISH,
-    ) -> None:
-        """Initialise from arrays. Use `LexicalIndex.open` instead."""
-        self.language = language
-        self.vocabulary, self.offsets = vocabulary, offsets
-        self.documents, self.weights, self.lengths = documents, weights, lengths
+    vocabulary: SortedStrings
+    offsets: NDArray[np.int64]
+    documents: IntArray
+    weights: NDArray[np.float32]
+    lengths: IntArray
+    language: str = ENGLISH
 
     @staticmethod
     def write(folder: Path, documents: Texts, language: str = ENGLISH) -> None:

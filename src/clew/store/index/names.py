@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from string import punctuation
@@ -59,35 +60,29 @@ FEWEST_INITIALS, MOST_FORMS = 3, 300_000
 """Minimum number of words of a name with an acronym, and maximum number of forms for which acronyms are searched."""
 MOST_ODD = 4
 """Maximum number of unknown words of a text that are tried as misspelt names."""
-Prominence = Callable[[IntArray], NDArray[np.integer]]
 
 
+@dataclass(eq=False, repr=False)
 class NameIndex:
     """Index of all aliases of a base, with lookups in milliseconds among millions."""
 
-    def __init__(
-        self,
-        table: NameTable,
-        trigrams: TrigramIndex,
-        types: IntArray,
-        schema: Schema,
-        *,
-        vectors: Index | None = None,
-        name_of: Callable[[int], str] = str,
-        prominence: Prominence = np.zeros_like,
-        frequency: Callable[[str], int] = lambda _: 0,
-        language: str = ENGLISH,
-    ) -> None:
-        """Initialise from tables. `types` has the type code of every node.
+    table: NameTable
+    trigrams: TrigramIndex
+    types: IntArray
+    """The type code of every node."""
+    schema: Schema
+    vectors: Index | None = field(default=None, kw_only=True)
+    """Searches by meaning if no spelling matches."""
+    name_of: Callable[[int], str] = field(default=str, kw_only=True)
+    prominence: Callable[[IntArray], NDArray[np.integer]] = field(default=np.zeros_like, kw_only=True)
+    """Among nodes of one name, nodes with more prominence come first."""
+    frequency: Callable[[str], int] = field(default=lambda _: 0, kw_only=True)
+    """Counts the texts of the base with a word."""
+    language: str = field(default=ENGLISH, kw_only=True)
+    """Language of the texts, since words of another language may resemble names by chance."""
 
-        `vectors` searches by meaning if no spelling matches, and `name_of` returns names. Among nodes of one name,
-        nodes with more `prominence` come first. `frequency` counts the texts of the base with a word. The texts are in
-        `language`, since words of another language may resemble names by chance.
-        """
-        self.language = language
-        self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
-        self.vectors, self.name_of, self.prominence, self.frequency = vectors, name_of, prominence, frequency
-        self._ignored = schema_words(schema)
+    def __post_init__(self) -> None:
+        self._ignored = schema_words(self.schema)
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, is_name: NDArray[np.bool_] | None = None) -> None:

@@ -193,11 +193,10 @@ class QdrantVectors(ServedVectors):
         lexical: Index,
         *,
         generation: str,
-        **options: int,
     ) -> None:
         self._collection, self.state = store, generation.replace("-", "_")
         is_complete = store.is_finished(self.state)
-        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete, **options)
+        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete)
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
         return self._collection.nearest(self.state, vector, nodes, k)

@@ -168,14 +168,14 @@ class PostgresVectors(ServedVectors):
     """Vector index with the same ranking as on disk."""
 
     def __init__(
-        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: int
+        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index
     ) -> None:
         self.kb, self._table = kb, store
         query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
         told = None if store.id is None else kb.database.one(query, store.id)
         is_complete = told is not None and told[0] == len(kb)
         rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database stores them
-        super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
+        super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete)
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
         among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # avoids the approximate index
