@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar, final
 
 import numpy as np
@@ -497,7 +497,7 @@ class Answer:
                 {**candidate.to_dict(rank), "group": "match" if rank <= put_forward else "near"}
                 for rank, candidate in enumerate(self.candidates, start=1)
             ],
-            "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
+            "fallbacks": [asdict(fallback) for fallback in self.fallbacks],
             "text": self.text,
             "value": self.value,
             "columns": list(self.columns),

@@ -28,14 +28,7 @@ def tell(model: str, calls: Iterable[ModelCall]) -> None:
             f"chat {model}",
             kind=SpanKind.CLIENT,
             start_time=now - int(call.seconds * 1e9),  # in nanoseconds
-            attributes={
-                "gen_ai.operation.name": "chat",
-                "gen_ai.request.model": model,
-                "gen_ai.usage.input_tokens": call.prompt_tokens,
-                "gen_ai.usage.output_tokens": call.completion_tokens,
-                "clew.cached": call.cached,
-                "clew.dollars": call.dollars,
-            },
+            attributes=call.attributes(model),
         )
         if call.error is not None:
             span.set_attribute("error.type", call.failure or "other")
