@@ -25,7 +25,6 @@ from urllib.parse import urlsplit
 from clew.core.errors import AccessError, ClewError, InputError, ModelError
 from clew.core.trace import concurrently
 from clew.models.batch import BatchFolder
-from clew.models.breaker import Breaking
 from clew.models.budget import Ledger
 from clew.models.capabilities import Memory, Probed, remembered
 from clew.models.local import GgufModel, HuggingFaceModel
@@ -36,7 +35,7 @@ from clew.models.protocol import Capabilities, LanguageModel
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import NO_KEY, OPENAI_URL, PORTS, START, NamedModel, Secret, Settings
-from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
+from clew.models.wrappers import Breaking, Budgeted, Cached, Limited, Retrying, Traced
 
 DETECTION_SECONDS = 0.5
 """Seconds to wait for a reply when detecting Ollama and LM Studio."""
