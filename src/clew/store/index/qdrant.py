@@ -6,7 +6,7 @@ base. Qdrant searches exactly, so scores equal the scores of the index on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import RLock
@@ -22,7 +22,6 @@ from clew.core.errors import EmbedderMismatch, InputError, StorageError, needing
 from clew.core.types import IntArray
 from clew.models.protocol import Embedder
 from clew.models.settings import Settings
-from clew.store.index.protocol import Index
 from clew.store.index.vector_store import Hashes, Vectors, file_name
 from clew.store.index.vectors import BATCH, UNKNOWN, ServedVectors
 
@@ -184,26 +183,22 @@ class QdrantStore:
 class QdrantVectors(ServedVectors):
     """Vector index with the same ranking as the index on disk."""
 
-    def __init__(
-        self,
-        size: int,
-        text: Callable[[int], str],
-        embedder: Embedder,
-        store: QdrantStore,
-        lexical: Index,
-        *,
-        generation: str,
-    ) -> None:
-        self._collection, self.state = store, generation.replace("-", "_")
-        is_complete = store.is_finished(self.state)
-        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete)
+    store: QdrantStore
+
+    @property
+    def state(self) -> str:
+        """Name of the state of the base in payloads."""
+        return self.generation.replace("-", "_")
+
+    def _saved_rows(self) -> IntArray | None:
+        """Return unknown rows if every node has a vector, since row numbers are specific to this process."""
+        return np.full(self.size, UNKNOWN, dtype=np.int32) if self.store.is_finished(self.state) else None
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        return self._collection.nearest(self.state, vector, nodes, k)
+        return self.store.nearest(self.state, vector, nodes, k)
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the rows of nodes by their texts, since row numbers are specific to this process."""
         return self._sought(nodes)
 
     def _save_rows(self) -> None:
-        self._collection.finish(self.state, self._rows)
+        self.store.finish(self.state, self._rows)
