@@ -35,8 +35,8 @@ def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
 
 def have_all_vectors(kb: PostgresKnowledgeBase) -> bool:
     """Return whether every node has a vector, as after `clew embed`."""
-    row = kb.database.one("SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use")
-    return bool(row and row[0] == len(kb))
+    query = "SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use"
+    return bool(kb.database.value(query) == len(kb))
 
 
 def renew_vectors(kb: PostgresKnowledgeBase) -> int:
@@ -66,8 +66,7 @@ class PostgresVectorStore:
                 f"{kb.address} contains vectors of {other}, not of {self.name}: run `clew embed KB --embedder {spec}`"
             )
         self.id: int | None = next((number for number, name, _ in told if name == self.name), None)
-        row = None if self.id is None else kb.database.one(f"SELECT count(*) FROM {self.table}")
-        self._size = int(row[0]) if row else 0
+        self._size: int = 0 if self.id is None else kb.database.value(f"SELECT count(*) FROM {self.table}")
 
     @property
     def table(self) -> str:
@@ -178,8 +177,8 @@ class PostgresVectors(ServedVectors):
     def _saved_rows(self) -> IntArray | None:
         """Return no rows if every node has a vector, since the database stores them."""
         query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
-        told = None if self.store.id is None else self.kb.database.one(query, self.store.id)
-        return np.empty(0, dtype=np.int32) if told is not None and told[0] == len(self.kb) else None
+        is_complete = self.store.id is not None and self.kb.database.value(query, self.store.id) == len(self.kb)
+        return np.empty(0, dtype=np.int32) if is_complete else None
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
         among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # avoids the approximate index
