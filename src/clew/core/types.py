@@ -60,7 +60,7 @@ class NodeSet:
     def __and__(self, other: NodeSet) -> NodeSet:
         small, large = sorted((self.array, other.array), key=len)
         if len(small) * 8 < len(large):  # binary search for each element of the small set
-            return NodeSet(small[_member(small, large)])
+            return NodeSet(small[places_in(large, small)[1]])
         merged = np.concatenate((small, large))
         merged.sort(kind="stable")  # two sorted runs: one linear merge
         return NodeSet(merged[:-1][merged[1:] == merged[:-1]])
@@ -71,12 +71,12 @@ class NodeSet:
         return NodeSet(distinct(merged))
 
     def __sub__(self, other: NodeSet) -> NodeSet:
-        return NodeSet(self.array[~_member(self.array, other.array)])
+        return NodeSet(self.array[~places_in(other.array, self.array)[1]])
 
     def holds(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return whether each of these nodes is in the set."""
         if not len(self.array) or len(nodes) < MANY:
-            return _member(nodes, self.array)
+            return places_in(self.array, nodes)[1]
         marks = np.zeros(max(int(self.array[-1]), int(nodes.max())) + 1, dtype=np.bool_)
         marks[self.array] = True
         return np.asarray(marks[nodes])
@@ -90,7 +90,7 @@ class NodeSet:
     def __contains__(self, node: object) -> bool:
         if not isinstance(node, int | np.integer):
             return False
-        return bool(_member(np.array([node], dtype=np.int32), self.array)[0])
+        return bool(places_in(self.array, np.array([node], dtype=np.int32))[1][0])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeSet) and np.array_equal(self.array, other.array)
@@ -116,12 +116,13 @@ def distinct(ordered: NDArray[Whole]) -> NDArray[Whole]:
     return ordered[keep]
 
 
-def _member(needles: IntArray, sorted_haystack: IntArray) -> NDArray[np.bool_]:
-    if not len(sorted_haystack):
-        return np.zeros(len(needles), dtype=np.bool_)
-    places = sorted_haystack.searchsorted(needles)
-    places[places == len(sorted_haystack)] = 0
-    return np.asarray(sorted_haystack[places] == needles)
+def places_in(sorted_values: IntArray, wanted: IntArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return an index for each wanted number, and whether the sorted numbers contain it there."""
+    if not len(sorted_values):
+        return np.zeros(len(wanted), dtype=np.intp), np.zeros(len(wanted), dtype=np.bool_)
+    places = sorted_values.searchsorted(wanted)
+    places[places == len(sorted_values)] = 0
+    return places, np.asarray(sorted_values[places] == wanted)
 
 
 @dataclass(frozen=True, slots=True)

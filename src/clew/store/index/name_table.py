@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
-from clew.core.types import IntArray
+from clew.core.types import IntArray, places_in
 from clew.store.graph.adjacency import map_array, positions
 from clew.store.index.mentions import NameMatch, find_matches
 from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex, sorted_codes
@@ -176,7 +176,7 @@ class NameTable:
         if len(rarest) > most:
             return self.word_forms[0:0]
         for other in others:
-            rarest = rarest[other[np.minimum(other.searchsorted(rarest), len(other) - 1)] == rarest]
+            rarest = rarest[places_in(other, rarest)[1]]
         return rarest
 
 
