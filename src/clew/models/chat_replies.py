@@ -100,20 +100,12 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
     text = without_thoughts(said or "")
     others = tuple(without_thoughts(more.message.said() or "") for more in reply.choices[1:])
-    if text != said:  # log-probabilities would include the reasoning
-        return Completion(text, spent, cut=cut, thought=True, others=others)
-    tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
-    return Completion(
-        text,
-        spent,
-        cut=cut,
-        thought=thought,
-        logprobs=tuple(
-            {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
-            for token in tokens
-        ),
-        others=others,
+    tokens = choice.logprobs.content if choice.logprobs and text == said else None  # else they include the reasoning
+    logprobs = tuple(
+        {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
+        for token in tokens or ()
     )
+    return Completion(text, spent, cut=cut, thought=thought or text != said, logprobs=logprobs, others=others)
 
 
 B = TypeVar("B", bound=BaseModel)
