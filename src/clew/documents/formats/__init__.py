@@ -11,7 +11,6 @@ from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clew.core.errors import SourceError
 from clew.core.limits import bounded_work
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
@@ -20,13 +19,14 @@ from clew.documents.formats.mail import read_mail
 from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
-from clew.documents.formats.packed import MAX_RATIO, SMALL
+from clew.documents.formats.packed import SMALL
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.pptx import read_pptx
 from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
 from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
+from clew.store.sources.files import read_bytes
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,
@@ -89,14 +89,7 @@ def read_document(file: Path) -> Extracted:
     if file.suffix.lower() != ".gz":
         with bounded_work(file.stat().st_size):
             return READERS[ending](file)
-    most = SMALL + MAX_RATIO * file.stat().st_size
-    try:
-        with gzip.open(file) as opened:
-            content = opened.read(most + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"the gzip data is cut or damaged ({error}): download it again", file=file) from error
-    if len(content) > most:
-        raise SourceError(f"the file unpacks to over {MAX_RATIO} times its size: unpack it first", file=file)
+    content = read_bytes(file, SMALL)
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / f"unpacked{ending}"
         unpacked.write_bytes(content)
