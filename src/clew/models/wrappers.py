@@ -14,6 +14,7 @@ from threading import Event, Lock
 
 from clew.core import trace
 from clew.core.errors import AccessError
+from clew.core.limits import Pace
 from clew.core.trace import ModelCall, as_completed
 from clew.models.budget import Ledger
 from clew.models.protocol import Capabilities, Completion, LanguageModel, Request, each, in_order
@@ -164,24 +165,6 @@ class Breaking(Wrapping):
             pause = min(self.longest_pause, self.first_pause * 2**circuit.outages)
             circuit.outages, circuit.failed, circuit.until = circuit.outages + 1, 0, self.clock() + pause
         circuit.refusal = Completion("", error=refusal.error, failure=refusal.failure or "outage")
-
-
-@dataclass
-class Pace:
-    """Rate limiter that spaces calls evenly, with at most `per_minute` calls in any minute."""
-
-    per_minute: float | None = None
-    _next: float = 0.0
-    _lock: Lock = field(default_factory=Lock, repr=False)
-
-    def wait(self) -> None:
-        """Sleep until the caller's turn."""
-        if self.per_minute is None:
-            return
-        with self._lock:
-            turn = max(self._next, time.monotonic())
-            self._next = turn + 60 / self.per_minute
-        time.sleep(max(0.0, turn - time.monotonic()))
 
 
 @dataclass(frozen=True)
