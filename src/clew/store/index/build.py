@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -113,12 +113,12 @@ def open_names(
     kb: StoredKnowledgeBase,
     tables: tuple[NameTable, TrigramIndex],
     lexical: LexicalIndex,
-    vectors: Index | None = None,
+    vectors: Callable[[], Index] | None = None,
     graph: KnowledgeBase | None = None,
 ) -> NameIndex:
     """Open the names of a base from its tables. Words of its texts never count as misspelt names.
 
-    `graph` has the edges if the base has none itself.
+    `vectors` opens the index of meanings when it is needed. `graph` has the edges if the base has none itself.
     """
 
     def frequency(word: str) -> int:

@@ -71,8 +71,8 @@ class NameIndex:
     types: IntArray
     """The type code of every node."""
     schema: Schema
-    vectors: Index | None = field(default=None, kw_only=True)
-    """Searches by meaning if no spelling matches."""
+    vectors: Callable[[], Index] | None = field(default=None, kw_only=True)
+    """Opens the index that is searched by meaning if no spelling matches, since names work without the embedder."""
     name_of: Callable[[int], str] = field(default=str, kw_only=True)
     prominence: Callable[[IntArray], NDArray[np.integer]] = field(default=np.zeros_like, kw_only=True)
     """Among nodes of one name, nodes with more prominence come first."""
@@ -197,7 +197,7 @@ class NameIndex:
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None
         among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
-        nearest = self.vectors.search(text, k + len(known), among=among)
+        nearest = self.vectors().search(text, k + len(known), among=among)
         return tuple(Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known)
 
     def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
