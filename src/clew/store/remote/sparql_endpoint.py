@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
@@ -19,6 +19,7 @@ from clew.core.limits import Pace, ReplyTooLongError, read_bounded
 from clew.core.texts import parse_json, whole_text
 from clew.core.trace import span
 
+T = TypeVar("T")
 Term = str
 """An RDF term as SPARQL writes it: <iri>, "text", "text"@en or "1999"^^<type>."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -214,7 +215,7 @@ def _is_iri(text: str) -> bool:
     return bool(text) and not set(text) & _NOT_IN_IRIS
 
 
-def pages_of(terms: list[Term], size: int) -> Iterator[list[Term]]:
-    """Split terms into portions for one VALUES clause each."""
-    for start in range(0, len(terms), size):
-        yield terms[start : start + size]
+def pages_of(items: list[T], size: int) -> Iterator[list[T]]:
+    """Split a list into portions of a size, such as terms for one VALUES clause each."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
