@@ -15,7 +15,7 @@ from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceErr
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
 from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
-from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, named_ending, plain_name
+from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, plain_name
 from clew.documents.formats.text_file import decoded
 from clew.documents.originals import remember_sources, remembered_rules
 from clew.documents.passages import outline
@@ -32,6 +32,7 @@ from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
+from clew.store.sources.files import kind_of
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -98,15 +99,15 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
         return False
-    endings = {named_ending(file) for file in files}
+    endings = {kind_of(file) for file in files}
     if endings & SHEETS and not (endings - SHEETS) & PROSE:
-        return not all(are_tables(file) for file in files if named_ending(file) in SHEETS)
+        return not all(are_tables(file) for file in files if kind_of(file) in SHEETS)
     if endings & GRAPH:
         return endings & GRAPH <= RECORDS and bool(endings & DOCUMENTS)
     if endings & PROSE:
         return True
     named = {".txt", ".text"} if endings & TABLES else {".txt", ".text", *(endings - READERS.keys())}
-    return any(named_ending(file) in named and is_prose(file) for file in files)
+    return any(kind_of(file) in named and is_prose(file) for file in files)
 
 
 EVEN_LINES = 0.8
@@ -170,7 +171,7 @@ def read_folder(
                 continue
             skipped += [Problem(note, name, 0) for note in result.notes]
             written = plain_name(file)
-            stem = Path(written).stem if named_ending(file) in READERS else written
+            stem = Path(written).stem if kind_of(file) in READERS else written
             title = result.title or whole_text(stem).replace("_", " ")
             cut = outline(result, options.passage_length)
             outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
@@ -231,7 +232,7 @@ def _read_all(
 def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
     """Return the files to read in separate processes: slow formats, large files, or all if they are many bytes."""
     sizes = {index: files[index].stat().st_size for index in unread if files[index].exists()}
-    bounded = {index: size for index, size in sizes.items() if named_ending(files[index]) not in UNBOUNDED}
+    bounded = {index: size for index, size in sizes.items() if kind_of(files[index]) not in UNBOUNDED}
     if sum(bounded.values()) > ALL_READ_HERE:
         return list(sizes)
     return [index for index, size in sizes.items() if index not in bounded or size > READ_HERE]

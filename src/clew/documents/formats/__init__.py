@@ -26,7 +26,7 @@ from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
 from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
-from clew.store.sources.files import read_bytes
+from clew.store.sources.files import kind_of, read_bytes
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,
@@ -67,7 +67,7 @@ MAX_CODE_SHARE = 0.05
 
 def format_of(file: Path) -> str:
     """Return the suffix of the reader for a file: `.md` for a.md.gz, `.txt` for a README. Empty if no reader fits."""
-    ending = named_ending(file)
+    ending = kind_of(file)
     if ending == ".pdf" and (start := beginning(file)).startswith(b"PK"):  # an Office file with another name
         return next((own for folder, own in OFFICE.items() if folder in start), ending)
     if ending in READERS:
@@ -100,11 +100,6 @@ def read_document(file: Path) -> Extracted:
 def plain_name(file: Path) -> str:
     """Return the file name without `.gz`."""
     return file.stem if file.suffix.lower() == ".gz" else file.name
-
-
-def named_ending(file: Path) -> str:
-    """Return the suffix without `.gz`, in lower case."""
-    return Path(plain_name(file)).suffix.lower()
 
 
 def beginning(file: Path) -> bytes:
