@@ -40,9 +40,8 @@ class Wrapping:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the inner model, or the defaults if it has none."""
-        found = getattr(self.inner, "capabilities", None)
-        return found if isinstance(found, Capabilities) else Capabilities(self.inner.context_tokens)
+        """Capabilities of the inner model."""
+        return self.inner.capabilities
 
 
 @dataclass(frozen=True)
