@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import needing
 from clew.core.scores import round_scores
-from clew.core.states import (
-    FOUND_FROM,
-    State,
-    certainty_in_words,
-    headline,
-    is_refusal,
-    percentage,
-    sections,
-    state_of,
-)
+from clew.core.states import FOUND_FROM, State, certainty_in_words, headline, is_refusal, percentage, sections, state_of
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str

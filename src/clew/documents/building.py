@@ -185,11 +185,7 @@ def read_folder(
 
 
 def _read_all(
-    files: Sequence[Path],
-    options: DocumentOptions,
-    cache: ExtractedCache | None,
-    jobs: int,
-    workers: Workers | None,
+    files: Sequence[Path], options: DocumentOptions, cache: ExtractedCache | None, jobs: int, workers: Workers | None
 ) -> Generator[tuple[Extracted | str, str | None], None, None]:
     """Yield the text of each file, or the reason for an error, with the file's digest. Cache each text at once."""
     results: dict[int, Extracted | str] = {}

@@ -112,10 +112,7 @@ class _Rows:
 
 
 def document_tables(
-    files: Sequence[OutlinedFile],
-    options: DocumentOptions,
-    say: Callable[[str], None],
-    embedder: Embedder | None,
+    files: Sequence[OutlinedFile], options: DocumentOptions, say: Callable[[str], None], embedder: Embedder | None
 ) -> tuple[Tables, SchemaEdits]:
     """Build the tables of all files, with the edges between passages."""
     rows = _Rows()

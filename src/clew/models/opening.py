@@ -59,11 +59,7 @@ class Adapter:
 
 
 def open_model(
-    spec: str | None,
-    *,
-    ledger: Ledger | None = None,
-    cache: bool = True,
-    settings: Settings | None = None,
+    spec: str | None, *, ledger: Ledger | None = None, cache: bool = True, settings: Settings | None = None
 ) -> LanguageModel | None:
     """Open the model of a spec with all wrappers, or return None for `none`.
 

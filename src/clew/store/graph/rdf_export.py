@@ -9,15 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.iris import (
-    COMMENT,
-    LABEL,
-    TYPE,
-    attribute_iri,
-    node_iri,
-    relation_iri,
-    type_iri,
-)
+from clew.store.graph.iris import COMMENT, LABEL, TYPE, attribute_iri, node_iri, relation_iri, type_iri
 from clew.store.remote.sparql_endpoint import iri, literal
 
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"

@@ -76,12 +76,7 @@ def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalI
 
 
 def open_vectors(
-    kb: ArrayKnowledgeBase,
-    embedder: Embedder,
-    lexical: Index,
-    *,
-    spec: str = "minilm",
-    relations: bool = False,
+    kb: ArrayKnowledgeBase, embedder: Embedder, lexical: Index, *, spec: str = "minilm", relations: bool = False
 ) -> VectorIndex:
     """Open the vectors of a base. `spec` is the name of the embedder."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)

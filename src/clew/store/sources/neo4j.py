@@ -67,10 +67,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
     """Split rows: nodes have an `_id` and edges a `_start`. Both have all columns, most of them empty."""
     is_edge = pc.not_equal(raw.table["_start"], "")
     tables = []
-    for mask, roles, others in (
-        (pc.invert(is_edge), _APOC_NODES, _APOC_EDGES),
-        (is_edge, _APOC_EDGES, _APOC_NODES),
-    ):
+    for mask, roles, others in ((pc.invert(is_edge), _APOC_NODES, _APOC_EDGES), (is_edge, _APOC_EDGES, _APOC_NODES)):
         rows = pc.indices_nonzero(mask)
         table = raw.table.take(rows).drop_columns(list(others))
         if not len(rows):

@@ -35,14 +35,7 @@ from clew.store.sources.pieces import (
     measured,
     typed_by_content,
 )
-from clew.store.sources.profile import (
-    TableProfile,
-    ends_in_total,
-    nouns_of,
-    profile_tables,
-    split_lists,
-    tell_apart,
-)
+from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists, tell_apart
 
 KEY, TYPE, _NAME, _ALIASES = "\0key", "\0type", "\0name", "\0aliases"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
