@@ -17,8 +17,9 @@ from clew.answering.queries.lowering import CannotPrintError
 from clew.core.query import Aggregate, Edge, Exists, Pattern, names_used, walk
 from clew.core.types import NodeRef
 from clew.store.building import build, into
-from clew.store.graph.iris import node_iri
-from clew.store.graph.rdf_export import edge_statements, statements
+from clew.store.graph.iris import EDGE_HEAD, EDGE_RELATION, EDGE_TAIL, PREFIX, node_iri, relation_iri
+from clew.store.graph.rdf_export import attribute_statements, statements
+from clew.store.remote.sparql_endpoint import iri
 
 DUCKDB_SECONDS = 5
 """Time for one query. A few nested ones over lists take minutes, even over 20 rows."""
@@ -112,6 +113,18 @@ class Postgres:
         if cells is None:
             raise CannotPrintError("carried out edge by edge")
         return execution.shown(self.kb, pushdown._first(query), cells).rows
+
+
+def edge_statements(kb):
+    """Every edge as a separate node with its ends, its relation and its attributes."""
+    names = [iri(node_iri(key)) for key in kb.columns()["key"].to_pylist()]
+    triples = (triple for node in range(len(kb)) for triple in kb.triples(node) if triple.head == node)
+    for number, triple in enumerate(triples):
+        subject = iri(f"{PREFIX}edge:{number}")
+        yield f"{subject} {iri(EDGE_HEAD)} {names[triple.head]}"
+        yield f"{subject} {iri(EDGE_RELATION)} {iri(relation_iri(triple.relation))}"
+        yield f"{subject} {iri(EDGE_TAIL)} {names[triple.tail]}"
+        yield from attribute_statements(subject, triple.attributes)
 
 
 class Oxigraph:

@@ -94,7 +94,7 @@ def test_links_that_lead_out_of_a_folder_are_named_and_not_followed(linked):
     names = {row["file"] for row in read.tables.nodes[0].table.to_pylist()}
     assert names == {"own.md"}  # once, although two links lead to it
     assert [one.file for one in read.skipped] == ["out.md", "sub/out"]
-    assert all("--follow-links" in one.reason for one in read.skipped)
+    assert all("--follow-links" in one.message for one in read.skipped)
 
 
 def test_links_are_followed_where_that_is_said_and_each_file_is_read_once(linked):
@@ -137,7 +137,7 @@ def test_what_is_left_out_is_named_with_its_reason(source, tmp_path):
     (tmp_path / "large.txt").write_bytes(b"word " * 300_000)
     (tmp_path / "old.docx").write_bytes(b"\xd0\xcf\x11\xe0" + bytes(600))
     options = DocumentOptions(edges=EdgeOptions(()), most_megabytes=1)
-    reasons = {one.file: one.reason for one in read_folder([tmp_path], options).skipped}
+    reasons = {one.file: one.message for one in read_folder([tmp_path], options).skipped}
     expected = {
         "blank.md": "no text",
         "broken.pdf": "damaged",
@@ -170,7 +170,7 @@ def test_files_that_take_too_long_or_end_their_reader_are_left_out(tmp_path, apa
     (tmp_path / "slow.txt").write_text("This is slow.\n" * 100)
     monkeypatch.setattr(reading, "seconds_for", lambda size: 1 if size > 1000 else 250)  # a load makes no other late
     read = read_folder([tmp_path], PLAIN, jobs=2)
-    assert [(one.file, one.reason.split(":")[0]) for one in read.skipped] == [
+    assert [(one.file, one.message.split(":")[0]) for one in read.skipped] == [
         ("crash.txt", "the file could not be read"),
         ("slow.txt", "the file took too long to read"),
     ]

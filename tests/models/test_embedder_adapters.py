@@ -11,8 +11,7 @@ from chat_server import Handler, serving
 from clew.core.errors import InputError, ModelError, ReplyError
 from clew.models.embedding.endpoint import EndpointEmbedder
 from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder
-from clew.models.embedding.opening import HashEmbedder, open_embedder
-from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder
+from clew.models.embedding.opening import HashEmbedder, SentenceTransformersEmbedder, open_embedder
 from clew.models.settings import Secret, Settings
 
 

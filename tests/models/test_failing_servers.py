@@ -25,8 +25,8 @@ from chat_server import (
 )
 from clew.cli import main
 from clew.core.trace import within
-from clew.models.breaker import Breaking
 from clew.models.protocol import Completion, Message, Request
+from clew.models.wrappers import Breaking
 from clew.store.building import build
 from conftest import tables
 

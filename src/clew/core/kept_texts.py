@@ -92,17 +92,12 @@ class KeptTexts:
 
     def _forget(self, connection: sqlite3.Connection) -> None:
         self._size = self._total(connection)
-        excess = self._size - int(self.cap * 0.9)
-        if self._size <= self.cap:  # another process made room already
-            return
-        oldest = []
-        for key, size in connection.execute("SELECT key, size FROM reply ORDER BY used, key"):
-            oldest.append((key,))
-            excess -= size
-            if excess <= 0:
-                break
-        connection.executemany("DELETE FROM reply WHERE key = ?", oldest)
-        self._size = self._total(connection)
+        if self._size > self.cap:  # else another process made room already
+            before = "SELECT key, sum(size) OVER (ORDER BY used, key) - size AS before FROM reply"
+            excess = self._size - int(self.cap * 0.9)
+            oldest = f"SELECT key FROM ({before}) WHERE before < ?"  # noqa: S608 - no values
+            connection.execute(f"DELETE FROM reply WHERE key IN ({oldest})", (excess,))  # noqa: S608
+            self._size = self._total(connection)
 
     @staticmethod
     def _total(connection: sqlite3.Connection) -> int:

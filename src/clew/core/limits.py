@@ -1,4 +1,4 @@
-"""Limits for reading files and replies: memory and seconds of a subprocess, steps of work, bytes of a reply.
+"""Limits for reading files and replies: memory and seconds of a subprocess, steps of work, requests, bytes of a reply.
 
 Memory and seconds are limited only if the operating system supports it. Otherwise the parent must end the process.
 """
@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
 
 from clew.core.errors import SourceError
 
@@ -92,6 +94,24 @@ def spend(steps: int) -> None:
         left[0] -= steps
         if left[0] < 0:
             raise TooLargeError("the file requires far more cells or text than its size justifies: export it again")
+
+
+@dataclass
+class Pace:
+    """Rate limiter that spaces calls of all threads evenly. None means no limit."""
+
+    per_minute: float | None = None
+    _next: float = 0.0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def wait(self) -> None:
+        """Sleep until the caller's turn."""
+        if self.per_minute is None:
+            return
+        with self._lock:
+            turn = max(self._next, time.monotonic())
+            self._next = turn + 60 / self.per_minute
+        time.sleep(max(0.0, turn - time.monotonic()))
 
 
 class ReplyTooLongError(ValueError):

@@ -41,12 +41,7 @@ def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: 
     legend_rows = math.ceil(len(drawn) / 3)
     height = HEIGHT + 18 * legend_rows
     up, y_ticks = _scale(y, [point[1] for line in drawn for point in line.points], HEIGHT - BOTTOM, TOP)
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="clew-plot"'
-    parts = [
-        f'{opening} aria-label="{escape(title, quote=True)}">',
-        f"<style>{_style()}</style>",
-        f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>',
-    ]
+    parts = _opening(title, height, LEFT)
     for tick in y_ticks:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(tick):.1f}" y2="{up(tick):.1f}"/>')
         parts.append(f'<text class="tick end" x="{LEFT - 6}" y="{up(tick) + 4:.1f}">{_number(tick)}</text>')
@@ -68,6 +63,14 @@ def line_plot(title: str, series: Sequence[Series], x: Axis, y: Axis, *, marks: 
         label = line.label if len(line.label) <= 26 else line.label[:25] + "…"
         parts.append(f'<text class="tick" x="{left + 28}" y="{below + 4}">{escape(label)}</text>')
     return "".join(parts) + "</svg>"
+
+
+def _opening(title: str, height: int, left: int) -> list[str]:
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="clew-plot"'
+    return [
+        f'{opening} aria-label="{escape(title, quote=True)}"><style>{_style()}</style>',
+        f'<text class="title" x="{left}" y="18">{escape(title)}</text>',
+    ]
 
 
 def _line(
@@ -161,12 +164,8 @@ def bar_plot(title: str, bars: Sequence[Bar]) -> str:
         return BAR_LEFT + (value - low) / span * (WIDTH - BAR_LEFT - BAR_RIGHT)
 
     height = TOP + ROW * len(bars) + 12
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" class="clew-plot"'
-    parts = [
-        f'{opening} aria-label="{escape(title, quote=True)}"><style>{_style()}</style>',
-        f'<text class="title" x="8" y="18">{escape(title)}</text>',
-        f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{TOP - 4}" y2="{height - 8}"/>',
-    ]
+    parts = _opening(title, height, 8)
+    parts.append(f'<line class="grid" x1="{across(0):.1f}" x2="{across(0):.1f}" y1="{TOP - 4}" y2="{height - 8}"/>')
     for place, bar in enumerate(bars):
         middle = TOP + ROW * place + ROW / 2
         start, end = sorted((across(0), across(bar.value)))

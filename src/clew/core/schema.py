@@ -160,11 +160,7 @@ def schema_of(schema: Schema) -> tuple[tuple[str, ...], tuple[tuple[str, str, st
 
 
 def refuse_other_schema(
-    what: str,
-    node_types: Iterable[str],
-    relations: Iterable[tuple[str, str, str]],
-    schema: Schema,
-    remedy: str,
+    what: str, node_types: Iterable[str], relations: Iterable[tuple[str, str, str]], schema: Schema, remedy: str
 ) -> None:
     """Raise SchemaError if the base differs in node types or relations from the base used for training."""
     ours = [{*node_types}, {f"{head} —{name}→ {tail}" for name, head, tail in relations}]

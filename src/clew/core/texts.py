@@ -103,6 +103,7 @@ def read_toml(file: Path, model: type[M], otherwise: str) -> M:
         raise SourceError(f"invalid TOML: {failure}", file=file) from None
 
 
-def what_is_wrong(failure: ValidationError) -> str:
-    """List every validation error with its location."""
-    return "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in failure.errors())
+def what_is_wrong(failure: ValidationError, whole: str = "", limit: int | None = None) -> str:
+    """List the first validation errors with their locations. An error without a location is about the `whole`."""
+    errors = failure.errors()[:limit]
+    return "; ".join(f"{'.'.join(map(str, error['loc'])) or whole}: {error['msg']}" for error in errors)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import asdict, dataclass, field
+from functools import partial, wraps
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -44,6 +45,17 @@ class ModelCall:
     error: str | None = None
     reply: str = ""
     failure: Failure | None = None
+
+    def attributes(self, model: str) -> dict[str, Any]:
+        """Return attributes for OpenTelemetry, by the GenAI conventions."""
+        return {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": model,
+            "gen_ai.usage.input_tokens": self.prompt_tokens,
+            "gen_ai.usage.output_tokens": self.completion_tokens,
+            "clew.cached": self.cached,
+            "clew.dollars": self.dollars,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +242,7 @@ def text_listener() -> Callable[[str], None] | None:
 def step(function: Callable[P, R]) -> Callable[P, R]:
     """Record each call of a function as a span named after it."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
         if _recorder.get() is None:
             return function(*args, **kwargs)
@@ -258,22 +270,21 @@ def within(seconds: float, work: Callable[[], R]) -> R:
 
     After a timeout the work continues in a daemon thread, which does not delay the exit.
     """
-    done: SimpleQueue[tuple[R | None, BaseException | None]] = SimpleQueue()
+    return _started(work).result(seconds)
+
+
+def _started(work: Callable[[], R]) -> Future[R]:
+    """Start work in a daemon thread, which does not delay the exit."""
+    future: Future[R] = Future()
 
     def run() -> None:
         try:
-            done.put((work(), None))
+            future.set_result(work())
         except BaseException as failure:  # raised again in the caller's thread
-            done.put((None, failure))
+            future.set_exception(failure)
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    try:
-        result, failure = done.get(timeout=seconds)
-    except Empty:
-        raise TimeoutError from None
-    if failure is not None:
-        raise failure
-    return cast("R", result)
+    return future
 
 
 def concurrently(function: Callable[[T], R], items: Iterable[T], limit: int = 8) -> list[R]:
@@ -291,14 +302,7 @@ def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8)
     if limit <= 1 or (isinstance(items, Sequence) and len(items) <= 1):
         yield from _one_by_one(function, items)
         return
-    done: SimpleQueue[tuple[int, R | None, BaseException | None]] = SimpleQueue()
-
-    def work(place: int, item: T) -> None:
-        try:
-            done.put((place, function(item), None))
-        except BaseException as failure:  # raised again in the caller's thread
-            done.put((place, None, failure))
-
+    done: SimpleQueue[tuple[int, Future[R]]] = SimpleQueue()
     source = enumerate(items)
     failures: dict[int, BaseException] = {}
     interrupted: KeyboardInterrupt | None = None
@@ -309,14 +313,12 @@ def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8)
                 place, item = next(source, (-1, None))
                 if place < 0:
                     break
-                context = copy_context()
-                Thread(target=context.run, args=(work, place, item), daemon=True).start()
+                future = _started(partial(function, cast("T", item)))
+                future.add_done_callback(lambda done_one, place=place: done.put((place, done_one)))  # type: ignore[misc]
                 under_way += 1
             if not under_way:
                 break
-            place, result, failure = done.get(
-                timeout=None if interrupted is None else max(0.0, deadline - time.monotonic())
-            )
+            place, future = done.get(timeout=None if interrupted is None else max(0.0, deadline - time.monotonic()))
         except KeyboardInterrupt as interrupt:
             if interrupted is not None:
                 raise
@@ -325,8 +327,8 @@ def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8)
         except Empty:
             break
         under_way -= 1
-        if failure is None:
-            yield place, cast("R", result)
+        if (failure := future.exception()) is None:
+            yield place, future.result()
         else:
             failures[place] = failure
     if interrupted is not None:

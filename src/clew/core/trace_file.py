@@ -73,59 +73,50 @@ def to_otlp(trace: TraceFile) -> dict[str, Any]:
     trace_id = hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     spans: list[dict[str, Any]] = []
 
-    def visit(step: Step, parent: str) -> None:
+    def add(step: Step, parent: str) -> None:
         own = _span_id(trace_id, step.id)
-        spans.append(_otlp_span(step, trace_id, own, parent))
-        spans.extend(_otlp_call(step, place, trace_id, own) for place in range(len(step.calls)))
+        events = [
+            {"timeUnixNano": _nano(step.start), "name": "fallback", "attributes": _attributes(asdict(fallback))}
+            for fallback in step.fallbacks
+        ]
+        details = {f"clew.{name}": value for name, value in step.details.items()}
+        span = _otlp_span(own, parent, step.name, 1, step.start, step.seconds or 0.0, details, step.error)
+        spans.append({"traceId": trace_id, **span, "events": events})
+        for place, call in enumerate(step.calls):
+            model = str(step.details.get("model", ""))
+            attributes = call.attributes(model) | {"clew.prompt_hash": call.prompt_hash}
+            call_id = _span_id(trace_id, step.id, place)
+            span = _otlp_span(call_id, own, f"chat {model}", 3, step.start, call.seconds, attributes, call.error)
+            spans.append({"traceId": trace_id, **span})
         for inner in step.inner:
-            visit(inner, own)
+            add(inner, own)
 
     for root in trace.roots:
-        visit(root, "")
+        add(root, "")
     resource = {"attributes": _attributes({"service.name": "clew"})}
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "clew"}, "spans": spans}]}]}
 
 
-def _otlp_span(step: Step, trace_id: str, span_id: str, parent: str) -> dict[str, Any]:
-    events = [
-        {"timeUnixNano": _nano(step.start), "name": "fallback", "attributes": _attributes(asdict(fallback))}
-        for fallback in step.fallbacks
-    ]
+def _otlp_span(
+    own: str,
+    parent: str,
+    name: str,
+    kind: int,
+    start: float,
+    seconds: float,
+    attributes: dict[str, Any],
+    error: str | None,
+) -> dict[str, Any]:
+    """Return a span, of kind 1 for steps and 3 for requests to a server."""
     return {
-        "traceId": trace_id,
-        "spanId": span_id,
+        "spanId": own,
         "parentSpanId": parent,
-        "name": step.name,
-        "kind": 1,
-        "startTimeUnixNano": _nano(step.start),
-        "endTimeUnixNano": _nano(step.start + (step.seconds or 0.0)),
-        "attributes": _attributes({f"clew.{name}": value for name, value in step.details.items()}),
-        "events": events,
-        "status": {"code": 2, "message": step.error} if step.error else {},
-    }
-
-
-def _otlp_call(step: Step, place: int, trace_id: str, parent: str) -> dict[str, Any]:
-    call = step.calls[place]
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.request.model": str(step.details.get("model", "")),
-        "gen_ai.usage.input_tokens": call.prompt_tokens,
-        "gen_ai.usage.output_tokens": call.completion_tokens,
-        "clew.prompt_hash": call.prompt_hash,
-        "clew.cached": call.cached,
-        "clew.dollars": call.dollars,
-    }
-    return {
-        "traceId": trace_id,
-        "spanId": _span_id(trace_id, step.id, place),
-        "parentSpanId": parent,
-        "name": f"chat {attributes['gen_ai.request.model']}",
-        "kind": 3,
-        "startTimeUnixNano": _nano(step.start),
-        "endTimeUnixNano": _nano(step.start + call.seconds),
+        "name": name,
+        "kind": kind,
+        "startTimeUnixNano": _nano(start),
+        "endTimeUnixNano": _nano(start + seconds),
         "attributes": _attributes(attributes),
-        "status": {"code": 2, "message": call.error} if call.error else {},
+        "status": {"code": 2, "message": error} if error else {},
     }
 
 

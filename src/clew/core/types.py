@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeVar, final
 
 import numpy as np
@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import needing
 from clew.core.scores import round_scores
-from clew.core.states import (
-    FOUND_FROM,
-    State,
-    certainty_in_words,
-    headline,
-    is_refusal,
-    percentage,
-    sections,
-    state_of,
-)
+from clew.core.states import FOUND_FROM, State, certainty_in_words, headline, is_refusal, percentage, sections, state_of
 
 Direction = Literal["out", "in", "any"]
 Value = int | float | bool | str
@@ -60,7 +51,7 @@ class NodeSet:
     def __and__(self, other: NodeSet) -> NodeSet:
         small, large = sorted((self.array, other.array), key=len)
         if len(small) * 8 < len(large):  # binary search for each element of the small set
-            return NodeSet(small[_member(small, large)])
+            return NodeSet(small[places_in(large, small)[1]])
         merged = np.concatenate((small, large))
         merged.sort(kind="stable")  # two sorted runs: one linear merge
         return NodeSet(merged[:-1][merged[1:] == merged[:-1]])
@@ -71,12 +62,12 @@ class NodeSet:
         return NodeSet(distinct(merged))
 
     def __sub__(self, other: NodeSet) -> NodeSet:
-        return NodeSet(self.array[~_member(self.array, other.array)])
+        return NodeSet(self.array[~places_in(other.array, self.array)[1]])
 
     def holds(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return whether each of these nodes is in the set."""
         if not len(self.array) or len(nodes) < MANY:
-            return _member(nodes, self.array)
+            return places_in(self.array, nodes)[1]
         marks = np.zeros(max(int(self.array[-1]), int(nodes.max())) + 1, dtype=np.bool_)
         marks[self.array] = True
         return np.asarray(marks[nodes])
@@ -90,7 +81,7 @@ class NodeSet:
     def __contains__(self, node: object) -> bool:
         if not isinstance(node, int | np.integer):
             return False
-        return bool(_member(np.array([node], dtype=np.int32), self.array)[0])
+        return bool(places_in(self.array, np.array([node], dtype=np.int32))[1][0])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NodeSet) and np.array_equal(self.array, other.array)
@@ -116,12 +107,13 @@ def distinct(ordered: NDArray[Whole]) -> NDArray[Whole]:
     return ordered[keep]
 
 
-def _member(needles: IntArray, sorted_haystack: IntArray) -> NDArray[np.bool_]:
-    if not len(sorted_haystack):
-        return np.zeros(len(needles), dtype=np.bool_)
-    places = sorted_haystack.searchsorted(needles)
-    places[places == len(sorted_haystack)] = 0
-    return np.asarray(sorted_haystack[places] == needles)
+def places_in(sorted_values: IntArray, wanted: IntArray) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return an index for each wanted number, and whether the sorted numbers contain it there."""
+    if not len(sorted_values):
+        return np.zeros(len(wanted), dtype=np.intp), np.zeros(len(wanted), dtype=np.bool_)
+    places = sorted_values.searchsorted(wanted)
+    places[places == len(sorted_values)] = 0
+    return places, np.asarray(sorted_values[places] == wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +489,7 @@ class Answer:
                 {**candidate.to_dict(rank), "group": "match" if rank <= put_forward else "near"}
                 for rank, candidate in enumerate(self.candidates, start=1)
             ],
-            "fallbacks": [{"step": f.step, "reason": f.reason, "instead": f.instead} for f in self.fallbacks],
+            "fallbacks": [asdict(fallback) for fallback in self.fallbacks],
             "text": self.text,
             "value": self.value,
             "columns": list(self.columns),

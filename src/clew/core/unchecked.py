@@ -21,22 +21,7 @@ class Unchecked:
     text: str
 
 
-@dataclass
-class _LiveText:
-    readable: Callable[[str], str]
-    tell: Callable[[str], None]
-    told: str = ""
-    is_over: bool = False
-
-    def hear(self, reply: str) -> None:
-        """Pass on the readable part of a reply so far, if it changed and the block of `showing` is still open."""
-        text = self.readable(reply)
-        if text != self.told and not self.is_over:
-            self.told = text
-            self.tell(text)
-
-
-_telling: ContextVar[_LiveText | None] = ContextVar("clew_unchecked", default=None)
+_listener: ContextVar[Callable[[str], None] | None] = ContextVar("clew_unchecked", default=None)
 
 
 @contextmanager
@@ -46,16 +31,23 @@ def showing(readable: Callable[[str], str]) -> Iterator[None]:
     if tell is None:
         yield
         return
-    telling = _LiveText(readable, tell)
-    token = _telling.set(telling)
+    last, is_open = "", True
+
+    def hear(reply: str) -> None:
+        nonlocal last
+        text = readable(reply)
+        if text != last and is_open:  # a reply may continue after the block
+            last = text
+            tell(text)
+
+    token = _listener.set(hear)
     try:
         yield
     finally:
-        _telling.reset(token)
-        telling.is_over = True
+        _listener.reset(token)
+        is_open = False
 
 
 def listener() -> Callable[[str], None] | None:
     """Return a callback that takes the whole reply so far, or None outside `showing` or without a recorder."""
-    telling = _telling.get()
-    return None if telling is None else telling.hear
+    return _listener.get()

@@ -15,7 +15,7 @@ from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceErr
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
 from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
-from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, named_ending, plain_name
+from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, plain_name
 from clew.documents.formats.text_file import decoded
 from clew.documents.originals import remember_sources, remembered_rules
 from clew.documents.passages import outline
@@ -32,6 +32,7 @@ from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
+from clew.store.sources.files import kind_of
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -73,8 +74,8 @@ def build_documents(
             tables = restricted(read.tables, rules, strict=is_given)
             report = write_base(tables, folder, read.edits, skip_bad=False, say=say, widen=widen)
             forget_rows(folder)
-        problems = tuple(Problem(skipped.reason, skipped.file, 0) for skipped in read.skipped)
-        return replace(report, skipped=report.skipped + len(problems), problems=(*problems, *report.problems))
+        skipped = report.skipped + len(read.skipped)
+        return replace(report, skipped=skipped, problems=(*read.skipped, *report.problems))
 
     report = into(place, build_in, say, widen=widen)
     if not is_address(place):
@@ -98,15 +99,15 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):
         return False
-    endings = {named_ending(file) for file in files}
+    endings = {kind_of(file) for file in files}
     if endings & SHEETS and not (endings - SHEETS) & PROSE:
-        return not all(are_tables(file) for file in files if named_ending(file) in SHEETS)
+        return not all(are_tables(file) for file in files if kind_of(file) in SHEETS)
     if endings & GRAPH:
         return endings & GRAPH <= RECORDS and bool(endings & DOCUMENTS)
     if endings & PROSE:
         return True
     named = {".txt", ".text"} if endings & TABLES else {".txt", ".text", *(endings - READERS.keys())}
-    return any(named_ending(file) in named and is_prose(file) for file in files)
+    return any(kind_of(file) in named and is_prose(file) for file in files)
 
 
 EVEN_LINES = 0.8
@@ -134,21 +135,13 @@ UNBOUNDED = frozenset({".pdf"})
 """Formats in which a small file may take long to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that could not be used, with the reason."""
-
-    file: str
-    reason: str
-
-
 @dataclass(frozen=True, eq=False)
 class ReadFolder:
-    """The tables of a base, the display settings of its types, and the skipped files."""
+    """The tables of a base, the display settings of its types, and the files that could not be used."""
 
     tables: Tables
     edits: SchemaEdits
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[Problem, ...] = ()
 
 
 def read_folder(
@@ -174,29 +167,25 @@ def read_folder(
             progress(name, done, len(found))
             result, digest = next(results)
             if isinstance(result, str):
-                skipped.append(Skipped(name, result))
+                skipped.append(Problem(result, name, 0))
                 continue
-            skipped += [Skipped(name, note) for note in result.notes]
+            skipped += [Problem(note, name, 0) for note in result.notes]
             written = plain_name(file)
-            stem = Path(written).stem if named_ending(file) in READERS else written
+            stem = Path(written).stem if kind_of(file) in READERS else written
             title = result.title or whole_text(stem).replace("_", " ")
             cut = outline(result, options.passage_length)
             outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))
     if cache is not None:
         cache.drop_unused()
     if not any(file.outline.passages or file.outline.tables for file in outlined):
-        reasons = "; ".join(f"{file.file}: {file.reason}" for file in skipped[:5])
+        reasons = "; ".join(f"{file.file}: {file.message}" for file in skipped[:5])
         raise SourceError(f"none of the {len(found)} files contains readable text. {reasons}".rstrip())
     tables, edits = document_tables(outlined, options, lambda what: progress(what, len(found), len(found)), embedder)
     return ReadFolder(tables, edits, tuple(skipped))
 
 
 def _read_all(
-    files: Sequence[Path],
-    options: DocumentOptions,
-    cache: ExtractedCache | None,
-    jobs: int,
-    workers: Workers | None,
+    files: Sequence[Path], options: DocumentOptions, cache: ExtractedCache | None, jobs: int, workers: Workers | None
 ) -> Generator[tuple[Extracted | str, str | None], None, None]:
     """Yield the text of each file, or the reason for an error, with the file's digest. Cache each text at once."""
     results: dict[int, Extracted | str] = {}
@@ -239,7 +228,7 @@ def _read_all(
 def _read_apart(files: Sequence[Path], unread: Sequence[int]) -> list[int]:
     """Return the files to read in separate processes: slow formats, large files, or all if they are many bytes."""
     sizes = {index: files[index].stat().st_size for index in unread if files[index].exists()}
-    bounded = {index: size for index, size in sizes.items() if named_ending(files[index]) not in UNBOUNDED}
+    bounded = {index: size for index, size in sizes.items() if kind_of(files[index]) not in UNBOUNDED}
     if sum(bounded.values()) > ALL_READ_HERE:
         return list(sizes)
     return [index for index, size in sizes.items() if index not in bounded or size > READ_HERE]
@@ -253,13 +242,13 @@ def from_reply(reply: bytes) -> Extracted | str:
 
 def find_files(
     paths: Sequence[Path], *, follow_links: bool = False
-) -> tuple[list[tuple[str, Path]], tuple[Skipped, ...]]:
+) -> tuple[list[tuple[str, Path]], tuple[Problem, ...]]:
     """Find the files below the paths by their relative names, sorted, and the entries that are skipped.
 
     Skip hidden files and knowledge bases.
     """
     found: dict[str, Path] = {}
-    skipped: list[Skipped] = []
+    skipped: list[Problem] = []
     for path in paths:
         if not path.exists():
             raise NotFoundError(f"{path} does not exist")
@@ -270,7 +259,7 @@ def find_files(
                 continue
             name = relative if relative not in found else f"{path.name}/{relative}"
             found[name] = file
-        skipped += [Skipped(whole_text(entry.relative_to(path).as_posix()), why) for entry, why in listed.skipped]
+        skipped += [Problem(why, whole_text(entry.relative_to(path).as_posix()), 0) for entry, why in listed.skipped]
     return sorted(found.items()), tuple(skipped)
 
 

@@ -121,23 +121,20 @@ class ExtractedCache:
 
     def has(self, key: str) -> bool:
         """Return whether the cache contains a text, and mark it as used."""
-        self._used.add(self._name(key))
-        return (self.folder / self._name(key)).exists()
+        return self._file(key).exists()
 
     def get(self, key: str) -> Extracted | None:
         """Return a cached text, or None if it is missing or unreadable."""
-        self._used.add(self._name(key))
         try:
-            content = unsealed_text((self.folder / self._name(key)).read_bytes())
+            content = unsealed_text(self._file(key).read_bytes())
             return None if content is None else from_json(content)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, content: bytes) -> None:
         """Store a text as JSON. The write is atomic."""
-        self._used.add(self._name(key))
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole(self.folder / self._name(key), sealed_text(content))
+        write_whole(self._file(key), sealed_text(content))
 
     def drop_unused(self) -> None:
         """Delete cached texts that no file has used. Leave files with other names alone."""
@@ -145,8 +142,10 @@ class ExtractedCache:
             if KEPT_TEXT.fullmatch(file.name) and file.name not in self._used:
                 file.unlink(missing_ok=True)
 
-    def _name(self, key: str) -> str:
-        return f"{key}.json"
+    def _file(self, key: str) -> Path:
+        """Return the file of a text, and mark it as used."""
+        self._used.add(f"{key}.json")
+        return self.folder / f"{key}.json"
 
 
 def to_json(extracted: Extracted) -> bytes:

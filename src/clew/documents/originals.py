@@ -28,7 +28,7 @@ MAX_REMEMBERED = 500
 class _Note(BaseModel):
     """The sources of a base, and its visibility rules by file pattern."""
 
-    paths: list[str]
+    paths: list[str] = []
     visible: dict[str, list[str]] = {}
 
 
@@ -48,18 +48,18 @@ def remember_sources(base: Path, paths: Sequence[Path], rules: Rules | None = No
 
 def remembered_sources(base: Path) -> list[Path]:
     """Return the paths this user built a base from, if known."""
-    with suppress(OSError, InputError):
-        if note := _read(_remembered_file()).get(str(base.resolve())):
-            return [Path(path) for path in note.paths]
-    return []
+    return [Path(path) for path in _remembered(base).paths]
 
 
 def remembered_rules(base: Path) -> Rules:
     """Return the visibility rules this user built a base with, if known."""
+    return _remembered(base).visible
+
+
+def _remembered(base: Path) -> _Note:
     with suppress(OSError, InputError):
-        if note := _read(_remembered_file()).get(str(base.resolve())):
-            return note.visible
-    return {}
+        return _read(_remembered_file()).get(str(base.resolve()), _Note())
+    return _Note()
 
 
 def find_original(base: Path, name: str, digest: str | None, files: Path | None = None) -> Path:

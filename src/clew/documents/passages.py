@@ -34,8 +34,8 @@ PrintedLine = tuple[tuple[int, int], tuple[float, float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class TextPassage:
-    """A span of a file's text. `table` is the index of its table if it contains table rows."""
+class TextPart:
+    """A passage or a table. A long table has only its caption and header here, and its rows are in passages."""
 
     text: str
     start: int
@@ -43,19 +43,8 @@ class TextPassage:
     page: int | None
     section: int | None
     table: int | None = None
-    lines: tuple[PrintedLine, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table: complete if it is short, otherwise only caption and header, with the rows in passages."""
-
-    text: str
-    caption: str
-    start: int
-    end: int
-    page: int | None
-    section: int | None
+    """Index of the table whose rows a passage contains."""
+    caption: str = ""
     lines: tuple[PrintedLine, ...] = ()
 
 
@@ -64,8 +53,8 @@ class Outline:
     """The sections, passages and tables of a file, each in reading order."""
 
     sections: tuple[Section, ...]
-    passages: tuple[TextPassage, ...]
-    tables: tuple[TextTable, ...]
+    passages: tuple[TextPart, ...]
+    tables: tuple[TextPart, ...]
 
     def headings(self, section: int | None) -> tuple[str, ...]:
         """Return the heading of a section and its ancestors, outermost first."""
@@ -79,8 +68,8 @@ class Outline:
 def outline(extracted: Extracted, length: int = PASSAGE_LENGTH) -> Outline:
     """Split a file into sections, passages of about `length` characters, and tables."""
     sections: list[Section] = []
-    passages: list[TextPassage] = []
-    tables: list[TextTable] = []
+    passages: list[TextPart] = []
+    tables: list[TextPart] = []
     waiting: list[Block] = []
 
     def close() -> None:
@@ -150,7 +139,7 @@ class _Printed:
         self._lines = sorted(lines, key=lambda line: line.start)
         self._starts = [line.start for line in self._lines]
 
-    def within(self, span: TextPassage | TextTable) -> tuple[PrintedLine, ...]:
+    def within(self, span: TextPart) -> tuple[PrintedLine, ...]:
         """Return the printed lines on the span's page. Characters count from the span's start."""
         first = max(0, bisect_left(self._starts, span.start) - 1)
         found = []
@@ -168,7 +157,7 @@ def _section(text: str, block: Block, before: Sequence[Section]) -> Section:
     return Section(" ".join(heading.split()), block.level, block.start, block.page, parent)
 
 
-def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPassage]:
+def _passages(text: str, blocks: Sequence[Block], section: int | None, length: int) -> Iterator[TextPart]:
     """Yield passages of whole sentences up to the length. Paragraphs stay together if they fit."""
     spans: list[tuple[int, int]] = []
     opening: list[int] = []  # index of the first sentence of each sentence's paragraph
@@ -190,11 +179,11 @@ def _passages(text: str, blocks: Sequence[Block], section: int | None, length: i
             cut = index  # exceed the length by one sentence at most
         if cut > first:
             begin, last = spans[first][0], spans[cut - 1][1]
-            yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
+            yield TextPart(text[begin:last], begin, last, blocks[0].page, section)
             first = cut
     if spans:
         begin, last = spans[first][0], spans[-1][1]
-        yield TextPassage(text[begin:last], begin, last, blocks[0].page, section)
+        yield TextPart(text[begin:last], begin, last, blocks[0].page, section)
 
 
 def _announces(text: str, span: tuple[int, int], following: tuple[int, int]) -> bool:
@@ -217,13 +206,11 @@ def _cut(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, i
         yield (start, end)
 
 
-def _table(
-    text: str, block: Block, cells: Cells, section: int | None, number: int
-) -> tuple[TextTable, list[TextPassage]]:
+def _table(text: str, block: Block, cells: Cells, section: int | None, number: int) -> tuple[TextPart, list[TextPart]]:
     whole = markdown(cells)
     short = len(whole) <= TABLE_LENGTH
     shown = whole if short else markdown(cells, ())
-    table = TextTable(shown, cells.caption, block.start, block.end, block.page, section)
+    table = TextPart(shown, block.start, block.end, block.page, section, caption=cells.caption)
     if short:
         return table, []
     lines = _row_lines(text, block, len(cells.rows))
@@ -231,7 +218,7 @@ def _table(
     for first, last in _row_runs(cells):
         rows = markdown(cells, cells.rows[first:last])
         start, end = (lines[first][0], lines[last - 1][1]) if lines else (block.start, block.end)
-        parts.append(TextPassage(rows, start, end, block.page, section, number))
+        parts.append(TextPart(rows, start, end, block.page, section, number))
     return table, parts
 
 

@@ -55,7 +55,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
         return RepairReport(folder, (), ())
     done: list[str] = []
     notes: list[str] = []
-    if _is_damaged(folder):
+    if verify(folder) or not _opens(folder):
         say("graph and indexes")
         done.append(_restored_graph(folder, say))
     if folder / CONFIRMED in altered_texts(folder):
@@ -71,10 +71,6 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     if left:
         raise CorruptError("; ".join(left))
     return RepairReport(folder, tuple(problems), tuple(done), tuple(notes))
-
-
-def _is_damaged(folder: Path) -> bool:
-    return bool(verify(folder)) or not _opens(folder)
 
 
 def _opens(folder: Path) -> bool:

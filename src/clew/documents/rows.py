@@ -15,7 +15,7 @@ from clew.core.proper_names import title_forms
 from clew.documents.graph import passage_graph
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.graph.entity import known_entities, subjects
-from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPassage, TextTable
+from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPart
 from clew.models.protocol import Embedder
 from clew.store.graph.schema_file import SchemaEdits, TypeEdit
 from clew.store.graph.tables import Piece, Tables
@@ -95,23 +95,24 @@ class _Rows:
         self.nodes.append({"key": key, "type": kind, "name": name, "file": file, "text": "", **values})
         return key
 
-    def add_cited(
-        self, document: int, key: str, kind: str, name: str, file: str, piece: TextPassage | TextTable, **values: Any
-    ) -> str:
+    def add_cited(self, document: int, key: str, kind: str, name: str, file: str, part: TextPart, **values: Any) -> str:
+        """Add a passage or a table, and connect it with its document, its page and its section."""
         self.passages.append(len(self.nodes))
         self.documents.append(document)
-        values |= {"text": piece.text, "page": piece.page, "start": piece.start, "end": piece.end}
-        return self.add(key, kind, name, file, lines=placed(piece.lines), **values)
+        values |= {"text": part.text, "page": part.page, "start": part.start, "end": part.end}
+        self.join(file, f"has_{kind}", key)
+        if part.page is not None:
+            self.join(page_key(file, part.page), f"has_{kind}", key)
+        if part.section is not None:
+            self.join(_section_key(file, part.section), f"has_{kind}", key)
+        return self.add(key, kind, name, file, lines=placed(part.lines), **values)
 
     def join(self, head: str, relation: str, tail: str) -> None:
         self.edges.append((head, relation, tail))
 
 
 def document_tables(
-    files: Sequence[OutlinedFile],
-    options: DocumentOptions,
-    say: Callable[[str], None],
-    embedder: Embedder | None,
+    files: Sequence[OutlinedFile], options: DocumentOptions, say: Callable[[str], None], embedder: Embedder | None
 ) -> tuple[Tables, SchemaEdits]:
     """Build the tables of all files, with the edges between passages."""
     rows = _Rows()
@@ -139,13 +140,9 @@ def document_tables(
     structure = [pa.array(column, STRING) for column in zip(*rows.edges, strict=True)]
     pieces = [Piece(pa.table(structure, names=["head", "relation", "tail"]), "structure")]
     pieces += [Piece(edges.table(keys, targets), edges.relation) for edges in graph if len(edges)]
-    linked = None if options.entities is None else known_entities(options.entities, texts, keys)
-    node_pieces = [Piece(nodes, "documents")]
-    if linked is not None:
-        node_pieces.append(linked.nodes)
-        pieces += linked.edges
-    types = set(nodes["type"].to_pylist())
-    return Tables(tuple(node_pieces), tuple(pieces)), SchemaEdits(types={name: TYPES[name] for name in sorted(types)})
+    linked = Tables((), ()) if options.entities is None else known_entities(options.entities, texts, keys)
+    edits = SchemaEdits(types={name: TYPES[name] for name in sorted(set(nodes["type"].to_pylist()))})
+    return Tables((Piece(nodes, "documents"), *linked.nodes), (*pieces, *linked.edges)), edits
 
 
 TYPES = {
@@ -166,61 +163,26 @@ def _add_file(rows: _Rows, file: OutlinedFile, number: int) -> None:
         rows.add(page_key(name, page), "page", f"page {page} of {name}", name, page=page, number=str(page), label=label)
         rows.join(name, "has_page", page_key(name, page))
     for place, section in enumerate(cut.sections):
-        key = _section_key(name, place)
-        above = HEADINGS.join(cut.headings(section.parent))
-        rows.add(
-            key,
-            "section",
-            section.heading,
-            name,
-            page=section.page,
-            start=section.start,
-            number=str(place + 1),
-            section=above,
-        )
+        values = {"page": section.page, "start": section.start, "number": str(place + 1)}
+        values["section"] = HEADINGS.join(cut.headings(section.parent))
+        key = rows.add(_section_key(name, place), "section", section.heading, name, **values)
         rows.join(name if section.parent is None else _section_key(name, section.parent), "has_section", key)
     for place, table in enumerate(cut.tables):
         found = TABLE_NUMBER.match(table.caption)
         shown = found.group(1) if found else str(place + 1)
-        key = rows.add_cited(
-            number,
-            _table_key(name, place),
-            "table",
-            table.caption or f"{file.title}, table {shown}",
-            name,
-            table,
-            number=shown,
-            section=HEADINGS.join(cut.headings(table.section)),
-        )
-        _place(rows, name, key, "has_table", table.page, table.section)
+        caption, above = table.caption or f"{file.title}, table {shown}", HEADINGS.join(cut.headings(table.section))
+        rows.add_cited(number, _table_key(name, place), "table", caption, name, table, number=shown, section=above)
     before: str | None = None
     for place, passage in enumerate(cut.passages):
         headings = [heading for heading in cut.headings(passage.section) if heading != file.title]
-        key = rows.add_cited(
-            number,
-            f"{name}#passage={place + 1:06d}",
-            "passage",
-            HEADINGS.join((file.title, *headings)),
-            name,
-            passage,
-            number=str(place + 1),
-            section=HEADINGS.join(headings),
-        )
-        _place(rows, name, key, "has_passage", passage.page, passage.section)
+        key, title = f"{name}#passage={place + 1:06d}", HEADINGS.join((file.title, *headings))
+        values = {"number": str(place + 1), "section": HEADINGS.join(headings)}
+        rows.add_cited(number, key, "passage", title, name, passage, **values)
         if passage.table is not None:
             rows.join(_table_key(name, passage.table), "has_rows", key)
         elif before is not None:
             rows.join(before, "next", key)
         before = key if passage.table is None else before
-
-
-def _place(rows: _Rows, file: str, key: str, relation: str, page: int | None, section: int | None) -> None:
-    """Connect a passage or table with its document, its page and its section."""
-    rows.join(file, relation, key)
-    if page is not None:
-        rows.join(page_key(file, page), relation, key)
-    if section is not None:
-        rows.join(_section_key(file, section), relation, key)
 
 
 def placed(lines: Sequence[PrintedLine]) -> str | None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from clew.core.disk import list_files
 from clew.core.errors import SourceError
-from clew.documents.formats import named_ending, open_document, xlsx
+from clew.documents.formats import open_document, xlsx
 from clew.documents.formats.grid import Sheet, SheetPart, parts
 from clew.documents.formats.packed import unpacked
-from clew.store.sources.files import stem_of
+from clew.store.sources.files import kind_of, stem_of
 from clew.store.sources.pieces import RawTable
 
 SHEETS = frozenset({".xlsx", ".ods"})
@@ -39,7 +39,7 @@ def with_workbooks(sources: Sequence[Path | str]) -> list[Path | str | RawTable]
     for source in sources:
         folder = Path(source)
         files = list_files(folder, subfolders=False).files if folder.is_dir() else [folder]
-        books = [file for file in files if named_ending(file) in SHEETS and file.is_file()]
+        books = [file for file in files if kind_of(file) in SHEETS and file.is_file()]
         found += [source] if len(books) < len(files) or not books else []
         found += [table for file in books for table in tables_of(file)]
     return found
@@ -75,7 +75,7 @@ def _table(part: SheetPart) -> pa.Table:
 
 def _sheets(file: Path) -> Iterator[tuple[str, Sheet]]:
     with unpacked(file, "spreadsheet") as package:
-        if named_ending(file) == ".xlsx":
+        if kind_of(file) == ".xlsx":
             yield from ((name, sheet) for name, sheet in xlsx.sheets(package) if sheet is not None)
         else:
             for spreadsheet in package.xml("content.xml").iter("spreadsheet"):

@@ -230,7 +230,7 @@ class LocalModel:
     def _reply(
         self, job: TokenisedRequest, tokens: list[int], record: _Logprobs, row: int, seconds: float
     ) -> ModelReply:
-        ends = set(_end_tokens(self.model, self.tokenizer))
+        ends = set(end_tokens(self.model, self.tokenizer))
         length = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
         kept = tokens[: min(length, job.max_tokens)]
         text = self.tokenizer.decode(kept, skip_special_tokens=True)
@@ -248,7 +248,8 @@ def holds_replies_to_schemas() -> bool:
 _GREEDY: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
 
 
-def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Return the tokens that end a reply."""
     ends = model.generation_config.eos_token_id
     found = ends if isinstance(ends, list) else [ends]
     return [int(token) for token in (*found, tokenizer.eos_token_id) if token is not None]

@@ -14,7 +14,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -32,14 +32,6 @@ from clew.models.wrappers import Wrapping
 
 LOCAL_CONTEXT = 4096
 """Context of a model that Ollama or LM Studio has not loaded yet. They silently truncate longer prompts."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerProperties:
-    """Model properties reported by the server."""
-
-    context_tokens: int | None = None
-    billions: float | None = None
 
 
 class _Meta(Lenient):
@@ -65,23 +57,23 @@ class _Entry(Lenient):
         return next((length for length in lengths if length), None)
 
 
-def ask_server(chat: OpenAIChat) -> ServerProperties:
-    """Ask the server about its model, in up to three short requests. Properties that it does not report are None."""
+def ask_server(chat: OpenAIChat) -> tuple[int | None, float | None]:
+    """Ask the server for context length and billions of parameters of its model, in up to three short requests."""
     entry = _entry(chat, "/models", "data")
     if entry is None:
-        return ServerProperties()
+        return None, None
     billions = entry.meta.n_params / 1e9 if entry.meta and entry.meta.n_params else None
     if entry.owned_by == "llamacpp":
-        return ServerProperties(_llama_cpp_context(chat), billions)
+        return _llama_cpp_context(chat), billions
     if entry.owned_by == "library":  # Ollama
         running, installed = _entry(chat, "/../api/ps", "models"), _entry(chat, "/../api/tags", "models")
         billions = billions_in(str(installed.details.get("parameter_size"))) if installed else None
-        return ServerProperties((running.context_length if running else None) or LOCAL_CONTEXT, billions)
+        return (running.context_length if running else None) or LOCAL_CONTEXT, billions
     if entry.owned_by == "organization_owner":  # LM Studio
         loaded = _entry(chat, "/../api/v0/models", "data")
         known = loaded and loaded.state == "loaded" and (loaded.loaded_context_length or loaded.max_context_length)
-        return ServerProperties(known or LOCAL_CONTEXT, billions)
-    return ServerProperties(entry.context(), billions)
+        return known or LOCAL_CONTEXT, billions
+    return entry.context(), billions
 
 
 def _entry(chat: OpenAIChat, path: str, name: str) -> _Entry | None:
@@ -230,7 +222,8 @@ class Probed(Wrapping):
             if known is None:
                 known = Known(name=self.name, asked=self.memory.clock())
                 if self.can_ask():
-                    known = known.model_copy(update=asdict(ask_server(self.chat)))
+                    context, billions = ask_server(self.chat)
+                    known = known.model_copy(update={"context_tokens": context, "billions": billions})
                     self.memory.keep(known)
                     self._believe(known)
             return known

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from clew.core.errors import ReplyError
+from clew.core.texts import what_is_wrong
 from clew.models.protocol import Completion, Request, Usage
 from clew.models.tokens import count_request_tokens, count_tokens
 
@@ -89,7 +90,7 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
     try:
         reply = _validated(_ChatReply, body)
     except ValidationError as failure:
-        wrong = _excuse(body) or what_is_wrong(failure, body)
+        wrong = _excuse(body) or invalid_body(failure, body)
         raise ReplyError(f"the server's reply is not a chat completion: {wrong}") from None
     choice = reply.choices[0]
     usage = reply.usage or TokenUsage(prompt_tokens=0, completion_tokens=0, seconds=0.0)
@@ -100,20 +101,12 @@ def read_chat_reply(body: bytes | str | Mapping[str, Any]) -> Completion:
         return Completion("", spent, error=f"the model refused: {choice.message.refusal or 'no content'}")
     text = without_thoughts(said or "")
     others = tuple(without_thoughts(more.message.said() or "") for more in reply.choices[1:])
-    if text != said:  # log-probabilities would include the reasoning
-        return Completion(text, spent, cut=cut, thought=True, others=others)
-    tokens = choice.logprobs.content if choice.logprobs and choice.logprobs.content else []
-    return Completion(
-        text,
-        spent,
-        cut=cut,
-        thought=thought,
-        logprobs=tuple(
-            {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
-            for token in tokens
-        ),
-        others=others,
+    tokens = choice.logprobs.content if choice.logprobs and text == said else None  # else they include the reasoning
+    logprobs = tuple(
+        {one.token: one.logprob for one in (token, *token.top_logprobs) if math.isfinite(one.logprob)}
+        for token in tokens or ()
     )
+    return Completion(text, spent, cut=cut, thought=thought or text != said, logprobs=logprobs, others=others)
 
 
 B = TypeVar("B", bound=BaseModel)
@@ -132,15 +125,14 @@ def _excuse(body: bytes | str | Mapping[str, Any]) -> str | None:
     return error if isinstance(error, str) else f"{error.message or 'an error'} ({error.code})"
 
 
-def what_is_wrong(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
+def invalid_body(failure: ValidationError, body: bytes | str | Mapping[str, Any]) -> str:
     """Describe an invalid body in a short phrase."""
     text = bytes(body[:200], "utf-8") if isinstance(body, str) else body[:200] if isinstance(body, bytes) else b"{"
     if not text.strip():
         return "it is empty"
     if text.lstrip()[:1] == b"<":
         return "it is an HTML page: check the address, most end in /v1"
-    first = failure.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc']) or 'the body'}: {first['msg']}"
+    return what_is_wrong(failure, "the body", 1)
 
 
 def error_in_words(message: str) -> str:
@@ -284,7 +276,7 @@ class StreamedReply:
         try:
             chunk = _Chunk.model_validate_json(data)
         except ValidationError as failure:
-            wrong = what_is_wrong(failure, data)
+            wrong = invalid_body(failure, data)
             raise ReplyError(f"an event of the server's reply is not part of a chat completion: {wrong}") from None
         if chunk.error is not None:
             read_chat_reply({"error": chunk.error})  # raises the same error as for a reply in one piece

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.models.batch_runner import LocalModel
+from clew.models.batch_runner import LocalModel, end_tokens
 from clew.models.protocol import Beams, Completion, Request, Usage
 
 LogProbs = NDArray[np.floating[Any]]
@@ -71,11 +72,8 @@ def diverse_beams(
         if not flat or length == most_tokens:
             break
         rows = advance([parent for _, parent in flat], [hypothesis.tokens[-1] for hypothesis, _ in flat])
-        place = 0
-        for own in live:
-            for number, (hypothesis, _) in enumerate(own):
-                own[number] = (hypothesis, place)
-                place += 1
+        places = count()
+        live = [[(hypothesis, next(places)) for hypothesis, _ in own] for own in live]
     found: dict[tuple[int, ...], Hypothesis] = {}
     for group, own in enumerate(live):
         for hypothesis in (*finished[group].values(), *(one for one, _ in own)):
@@ -172,22 +170,16 @@ def _searched(local: LocalModel, ids: Any, request: Request) -> list[list[int]]:
     def advance(parents: Sequence[int], tokens: Sequence[int]) -> NextTokens:
         nonlocal cache
         cache.reorder_cache(torch.tensor(parents, device=local.device))
+        more = {}
         if local.is_seq2seq:
-            hidden = fixed["encoder_outputs"][0][:1].expand(len(parents), -1, -1)
-            more = {"encoder_outputs": (hidden,)}
-        else:
-            more = {}
+            more["encoder_outputs"] = (fixed["encoder_outputs"][0][:1].expand(len(parents), -1, -1),)
         fed = torch.tensor(tokens, device=local.device).reshape(-1, 1)
         state = model(**{name: fed}, past_key_values=cache, use_cache=True, **more)
         cache = state.past_key_values
         return _next_tokens(state.logits[:, -1], most)
 
-    ends = model.generation_config.eos_token_id
-    found = frozenset(ends if isinstance(ends, list) else [ends]) | {local.tokenizer.eos_token_id}
-    kept = frozenset(int(token) for token in found if token is not None)
-    most = (
-        2 * request.beams.width + len(kept) * request.beams.width
-    )  # continuations, penalised continuations, and end tokens
+    kept = frozenset(end_tokens(model, local.tokenizer))
+    most = (2 + len(kept)) * request.beams.width  # continuations, penalised continuations, and end tokens
     first = _next_tokens(state.logits[:1, -1], most)
     hypotheses = diverse_beams(first, advance, request.beams, kept, request.max_tokens)
     return [list(one.tokens) for one in hypotheses]

@@ -15,7 +15,6 @@ NAME                            a model named in the configuration file
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -25,7 +24,6 @@ from urllib.parse import urlsplit
 from clew.core.errors import AccessError, ClewError, InputError, ModelError
 from clew.core.trace import concurrently
 from clew.models.batch import BatchFolder
-from clew.models.breaker import Breaking
 from clew.models.budget import Ledger
 from clew.models.capabilities import Memory, Probed, remembered
 from clew.models.local import GgufModel, HuggingFaceModel
@@ -36,7 +34,7 @@ from clew.models.protocol import Capabilities, LanguageModel
 from clew.models.reply_store import ReplyStore
 from clew.models.scripted import ScriptedModel
 from clew.models.settings import NO_KEY, OPENAI_URL, PORTS, START, NamedModel, Secret, Settings
-from clew.models.wrappers import Budgeted, Cached, Limited, Retrying, Traced
+from clew.models.wrappers import Breaking, Budgeted, Cached, Limited, Retrying, Traced
 
 DETECTION_SECONDS = 0.5
 """Seconds to wait for a reply when detecting Ollama and LM Studio."""
@@ -61,11 +59,7 @@ class Adapter:
 
 
 def open_model(
-    spec: str | None,
-    *,
-    ledger: Ledger | None = None,
-    cache: bool = True,
-    settings: Settings | None = None,
+    spec: str | None, *, ledger: Ledger | None = None, cache: bool = True, settings: Settings | None = None
 ) -> LanguageModel | None:
     """Open the model of a spec with all wrappers, or return None for `none`.
 
@@ -125,9 +119,24 @@ def open_estimating(spec: str, *, settings: Settings | None = None) -> Estimatin
 
 def open_adapter(named: NamedModel, settings: Settings) -> Adapter:
     """Open the model of a spec without wrappers."""
-    for prefix, opened in _KINDS.items():
-        if named.spec.startswith(prefix):
-            return opened(named, settings)
+    prefix, colon, rest = named.spec.partition(":")
+    context = named.context_tokens or 8192
+    match prefix + colon:
+        case "http:" | "https:" if rest.startswith("//"):
+            return _http(named, settings)
+        case "ollama:" | "lmstudio:":
+            return _local_server(prefix, rest, named, settings)
+        case "openai:":
+            url, key = settings.openai_url, settings.openai_key()
+            return _chat(url, rest, key, named, settings, remote=True, key_variable="OPENAI_API_KEY")
+        case "gguf:":
+            return Adapter(GgufModel(Path(rest).expanduser(), context))
+        case "hf:":
+            return Adapter(HuggingFaceModel(rest, context), batch=64)
+        case "batch:":
+            return _batch(rest, named, settings)
+        case "scripted:":
+            return Adapter(ScriptedModel.load(Path(rest)))
     raise InputError(f"no model {named.spec!r}: expected {EXPECTED}")
 
 
@@ -136,11 +145,6 @@ def _known(adapter: Adapter, settings: Settings) -> Capabilities:
     if isinstance(adapter.model, OpenAIChat):
         return remembered(adapter.model, _memory(settings), adapter.context_tokens)
     return adapter.model.capabilities
-
-
-def _openai(named: NamedModel, settings: Settings) -> Adapter:
-    model, key = named.spec.removeprefix("openai:"), settings.openai_key()
-    return _chat(settings.openai_url, model, key, named, settings, remote=True, key_variable="OPENAI_API_KEY")
 
 
 def _http(named: NamedModel, settings: Settings) -> Adapter:
@@ -154,12 +158,10 @@ def _http(named: NamedModel, settings: Settings) -> Adapter:
     return _chat(base_url.rstrip("/"), model, key, named, settings, remote=remote)
 
 
-def _local_server(named: NamedModel, settings: Settings) -> Adapter:
+def _local_server(kind: str, model: str, named: NamedModel, settings: Settings) -> Adapter:
     """Open a model of Ollama or LM Studio, by default its first model."""
-    kind, _, model = named.spec.partition(":")
     url = settings.local_urls[kind]
-    if not model:
-        model = _first_model(kind, url, settings)
+    model = model or _first_model(kind, url, settings)
     return _chat(url, model, settings.local_key(url), named, settings, key_variable=f'[keys] "{url}" in the file')
 
 
@@ -190,26 +192,12 @@ def _chat(
     return Adapter(chat, concurrency=8, price=price, remote=remote, context_tokens=context)
 
 
-def _gguf(named: NamedModel, _: Settings) -> Adapter:
-    file = Path(named.spec.removeprefix("gguf:")).expanduser()
-    return Adapter(GgufModel(file, context_tokens=named.context_tokens or 8192))
-
-
-def _huggingface(named: NamedModel, _: Settings) -> Adapter:
-    spec = named.spec.removeprefix("hf:")
-    return Adapter(HuggingFaceModel(spec, context_tokens=named.context_tokens or 8192), batch=64)
-
-
-def _batch(named: NamedModel, settings: Settings) -> Adapter:
-    folder, _, model = named.spec.removeprefix("batch:").partition("#")
+def _batch(place: str, named: NamedModel, settings: Settings) -> Adapter:
+    folder, _, model = place.partition("#")
     prices = PriceTable.load(settings.price_file)
     price = prices.of(model).discounted(prices.batch_discount)
     context = named.context_tokens or price.context or 8192
     return Adapter(BatchFolder(Path(folder), model or "local", price=price, context_tokens=context), price=price)
-
-
-def _scripted(named: NamedModel, _: Settings) -> Adapter:
-    return Adapter(ScriptedModel.load(Path(named.spec.removeprefix("scripted:"))))
 
 
 def _is_local(host: str) -> bool:
@@ -217,19 +205,6 @@ def _is_local(host: str) -> bool:
         return not ip_address(host).is_global
     except ValueError:
         return host == "localhost" or host.endswith(".local")
-
-
-_KINDS: dict[str, Callable[[NamedModel, Settings], Adapter]] = {
-    "openai:": _openai,
-    "ollama:": _local_server,
-    "lmstudio:": _local_server,
-    "http://": _http,
-    "https://": _http,
-    "gguf:": _gguf,
-    "hf:": _huggingface,
-    "batch:": _batch,
-    "scripted:": _scripted,
-}
 
 
 @dataclass(frozen=True, slots=True)

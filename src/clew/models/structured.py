@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clew.core import trace
 from clew.core.errors import InputError, ReplyError
-from clew.core.texts import whole_value
+from clew.core.texts import what_is_wrong, whole_value
 from clew.models.protocol import Beams, Completion, LanguageModel, Message, Request
 
 SYSTEM_END = "\n---\n"
@@ -115,16 +115,8 @@ def read_json(text: str, model: type[M]) -> M:
         try:
             return model.model_validate(value)
         except ValidationError as failure:
-            wrong = wrong or in_words(failure)
+            wrong = wrong or what_is_wrong(failure, "the reply", 3)
     raise ReplyError(wrong or "the reply holds no JSON object, or an unfinished one")
-
-
-def in_words(failure: ValidationError) -> str:
-    """List the first three validation errors with their locations."""
-    return "; ".join(
-        f"{'.'.join(str(part) for part in error['loc']) or 'the reply'}: {error['msg']}"
-        for error in failure.errors()[:3]
-    )
 
 
 def _decode(text: str, start: int) -> tuple[Any, int] | None:

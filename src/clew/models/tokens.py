@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
@@ -62,14 +63,8 @@ def cut_end(text: str, tokens: int) -> str:
     if count_tokens(text) <= tokens:
         return text
     ends = [match.end() for match in _WORD.finditer(text)]
-    low, high = 0, len(ends)
-    while low < high:  # the largest number of words that fits
-        middle = (low + high + 1) // 2
-        if count_tokens(text[: ends[middle - 1]]) + 1 <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return text[: ends[low - 1]] + " …" if low else ""
+    fitting = bisect_left(ends, tokens, key=lambda end: count_tokens(text[:end]))  # one token is for the ellipsis
+    return text[: ends[fitting - 1]] + " …" if fitting else ""
 
 
 def chunk_by_tokens(items: Sequence[T], tokens: int, text: Callable[[T], str], *, most: int) -> Iterator[Sequence[T]]:

@@ -8,15 +8,17 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.util import find_spec
 from threading import Event, Lock
 
 from clew.core import trace
 from clew.core.errors import AccessError
-from clew.core.trace import as_completed
+from clew.core.limits import Pace
+from clew.core.trace import ModelCall, as_completed
 from clew.models.budget import Ledger
 from clew.models.protocol import Capabilities, Completion, LanguageModel, Request, each, in_order
 from clew.models.reply_store import ReplyStore, digest
-from clew.models.telemetry import tell
 from clew.models.tokens import count_request_tokens
 
 
@@ -38,9 +40,8 @@ class Wrapping:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Capabilities of the inner model, or the defaults if it has none."""
-        found = getattr(self.inner, "capabilities", None)
-        return found if isinstance(found, Capabilities) else Capabilities(self.inner.context_tokens)
+        """Capabilities of the inner model."""
+        return self.inner.capabilities
 
 
 @dataclass(frozen=True)
@@ -80,22 +81,89 @@ class Retrying(Wrapping):
         return max(asked_for, self.first_pause * (1 << (attempt - 1)) * (0.5 + 0.5 * self.jitter()))
 
 
+Greeting = Callable[[], str | None]
+"""Health check of a server, within two seconds. Returns the problem, or None if the server replies."""
+
+
 @dataclass
-class Pace:
-    """Rate limiter that spaces calls evenly, with at most `per_minute` calls in any minute."""
+class Circuit:
+    """State of a server, shared by all calls of a model under one lock."""
 
-    per_minute: float | None = None
-    _next: float = 0.0
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    refusal: Completion | None = None
+    """Completion that calls get while the server is given up."""
+    until: float = 0.0
+    """Time of the next health check."""
+    outages: int = 0
+    """Consecutive outages. Each doubles the time until the next check."""
+    failed: int = 0
+    """Consecutive requests that the server answered with an error."""
+    heard: bool = False
+    """Whether the server has ever replied to a request."""
+    greeted: bool = False
+    lock: Lock = field(default_factory=Lock)
 
-    def wait(self) -> None:
-        """Sleep until the caller's turn."""
-        if self.per_minute is None:
-            return
-        with self._lock:
-            turn = max(self._next, time.monotonic())
-            self._next = turn + 60 / self.per_minute
-        time.sleep(max(0.0, turn - time.monotonic()))
+
+@dataclass(frozen=True)
+class Breaking(Wrapping):
+    """Wrapper that gives a server up at its first outage, and checks it again after a pause.
+
+    A health check precedes the first request, so that a server that hangs costs two seconds instead of the time limit
+    of a reply. A wrong key or model name gives the server up as well.
+    """
+
+    greet: Greeting
+    first_pause: float = 30.0
+    longest_pause: float = 600.0
+    tolerance: int = 2
+    """Consecutive failures that give up a server that has replied before. Otherwise a single failure does."""
+    clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    circuit: Circuit = field(default_factory=Circuit, repr=False, compare=False)
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion]:
+        """Return the inner model's completions, or the reason why the server is given up."""
+        refusal = self.refusal()
+        if refusal is not None:
+            return [refusal] * len(requests)
+        return [self._noted(done) for done in self.inner.complete(requests)]
+
+    def refusal(self) -> Completion | None:
+        """Return None if the server is available. Check its health before the first request and after a pause."""
+        circuit = self.circuit
+        with circuit.lock:
+            if circuit.refusal is not None and self.clock() < circuit.until:
+                return circuit.refusal
+            if circuit.refusal is not None or not circuit.greeted:
+                wrong = self.greet()
+                if wrong is not None:
+                    self._give_up(Completion("", error=wrong, failure="outage"))
+                    return circuit.refusal
+                circuit.refusal, circuit.greeted = None, True
+            return None
+
+    def answers(self) -> bool:
+        """Return whether the server is available."""
+        return self.refusal() is None
+
+    def _noted(self, done: Completion) -> Completion:
+        """Update the state after a request and all its retries, and return its completion."""
+        circuit = self.circuit
+        failing = done.retry_after is not None
+        with circuit.lock:
+            if done.error is None:
+                circuit.outages, circuit.failed, circuit.heard = 0, 0, True
+                return done
+            circuit.failed += failing
+            most = self.tolerance if circuit.heard else 1
+            if done.failure in ("outage", "access") or circuit.failed >= most:
+                self._give_up(done)
+        return replace(done, failure="failing", retry_after=None) if failing else done
+
+    def _give_up(self, refusal: Completion) -> None:
+        circuit = self.circuit
+        if circuit.refusal is None or self.clock() >= circuit.until:  # else another thread has just given it up
+            pause = min(self.longest_pause, self.first_pause * 2**circuit.outages)
+            circuit.outages, circuit.failed, circuit.until = circuit.outages + 1, 0, self.clock() + pause
+        circuit.refusal = Completion("", error=refusal.error, failure=refusal.failure or "outage")
 
 
 @dataclass(frozen=True)
@@ -227,6 +295,32 @@ def _shared(places: list[int], completion: Completion) -> Iterator[tuple[int, Co
     yield from ((place, again) for place in places[1:])
 
 
+@cache
+def is_told() -> bool:
+    """Return whether the extra `telemetry` is installed."""
+    return find_spec("opentelemetry") is not None and find_spec("opentelemetry.trace") is not None
+
+
+def tell(model: str, calls: Iterable[ModelCall]) -> None:
+    """Emit an OpenTelemetry span per call that ends now, without prompt and reply. No effect without an SDK."""
+    if not is_told():
+        return
+    from opentelemetry.trace import SpanKind, Status, StatusCode, get_tracer
+
+    tracer, now = get_tracer("clew"), time.time_ns()
+    for call in calls:
+        span = tracer.start_span(
+            f"chat {model}",
+            kind=SpanKind.CLIENT,
+            start_time=now - int(call.seconds * 1e9),  # in nanoseconds
+            attributes=call.attributes(model),
+        )
+        if call.error is not None:
+            span.set_attribute("error.type", call.failure or "other")
+            span.set_status(Status(StatusCode.ERROR, call.error))
+        span.end(end_time=now)
+
+
 @dataclass(frozen=True)
 class Traced(Wrapping):
     """Wrapper that records one span per batch of requests, and raises AccessError if the server denies access."""
@@ -256,8 +350,8 @@ def _let_in(done: Completion) -> Completion:
     return done
 
 
-def _call(request: Request, completion: Completion, model: str) -> trace.ModelCall:
-    return trace.ModelCall(
+def _call(request: Request, completion: Completion, model: str) -> ModelCall:
+    return ModelCall(
         prompt_hash=digest(request, model)[:16],
         **asdict(completion.usage),
         error=completion.error,

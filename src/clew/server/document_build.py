@@ -67,7 +67,7 @@ def main(files: str, base: str, cache: str) -> int:
     except MemoryError:
         say(error="a file exceeds the memory limit of a build")
         return 1
-    say(skipped=[{"file": one.file, "reason": one.reason} for one in found.skipped])
+    say(skipped=[{"file": one.file, "reason": one.message} for one in found.skipped])
     return 0
 
 

@@ -18,7 +18,6 @@ from clew.core import trace
 from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
 from clew.core.roles import Parser
 from clew.core.texts import MOST_ASKED, asked_text
-from clew.core.types import NodeSet, Ranking
 from clew.models.embedding.opening import (
     DEFAULT,
     PASSAGES,
@@ -43,7 +42,7 @@ from clew.store.index.build import (
     vector_folder,
 )
 from clew.store.index.lexical import LexicalIndex
-from clew.store.index.protocol import CorrectedNames, Index, Names
+from clew.store.index.protocol import CorrectedNames, Names
 from clew.store.index.vector_store import VectorStore, remembered_embedder
 from clew.store.index.vectors import EmbedBatches, VectorIndex
 from clew.store.remote.bolt import is_graph_address
@@ -225,7 +224,7 @@ class OpenBase:
 
     def names_in(self, graph: KnowledgeBase | None) -> Names:
         """Return the name index, with `graph` as the source of edges."""
-        return open_names(self.stored, self._name_tables, self.lexical, OpenedWhenAsked(lambda: self.vectors), graph)
+        return open_names(self.stored, self._name_tables, self.lexical, lambda: self.vectors, graph)
 
     @property
     def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
@@ -484,14 +483,3 @@ def embedding_by(workers: Workers | None, spec: str, name: str) -> EmbedBatches 
     if spec.startswith(REMOTE_EMBEDDERS):
         raise InputError(f"{spec} needs the key of this machine: omit --ray")
     return partial(workers.ordered, EmbedTexts(spec, name))
-
-
-@dataclass(frozen=True)
-class OpenedWhenAsked:
-    """Index that is opened by its first search, so that names work without the embedder."""
-
-    open: Callable[[], Index]
-
-    def search(self, query: str, k: int, *, among: NodeSet | None = None) -> Ranking:
-        """Return the k best nodes."""
-        return self.open().search(query, k, among=among)

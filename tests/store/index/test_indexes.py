@@ -33,7 +33,7 @@ def test_a_base_is_searched_by_name_by_word_and_by_vector(kb: ArrayKnowledgeBase
     build_indexes(kb, kb.generation / INDEX)
     lexical = open_lexical(kb)
     vectors = open_vectors(kb, HashEmbedder(), lexical)
-    names = open_names(kb, name_tables(kb), lexical, vectors)
+    names = open_names(kb, name_tables(kb), lexical, lambda: vectors)
 
     def key(node: int) -> str:
         return kb.refs([node])[0].key

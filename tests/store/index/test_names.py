@@ -113,7 +113,7 @@ def test_meaning_is_asked_only_where_spelling_fails(tmp_path: Path):
             asked.append((query, among))
             return Ranking.of([2, 0], [0.6, 0.5], k)
 
-    index = opened(tmp_path, vectors=Vectors())
+    index = opened(tmp_path, vectors=Vectors)
     assert index.link("Marfan Syndrom")[0].how == "fuzzy"
     assert asked == []
     (best, second) = index.link("connective tissue disorder", type="gene")

@@ -46,10 +46,11 @@ from clew.answering.reading.unknown import (
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
-from clew.store.graph.protocol import Explorable, Joining, Way
+from clew.store.graph.protocol import Explorable, Way
 from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
+from clew.store.remote.remote import is_sparql
 
 PLANS = 16
 """Maximum number of plans per assignment of names."""
@@ -133,7 +134,7 @@ class LearnedReader:
         `schema` is a part of the base's schema if the reader should not use all of it.
         """
         self.kb, self.names, self.weights, self.cache = kb, names, weights, cache
-        self._joining = kb if isinstance(kb, Joining) else None
+        self._joining = kb if is_sparql(kb) else None
         self.schema = schema or kb.schema
         self.encoders = shared_encoders(weights)
         self.combiner = Combiner.open(weights)

@@ -6,11 +6,11 @@ import gzip
 import re
 import zlib
 from collections.abc import Callable
+from functools import partial
 from mimetypes import MimeTypes
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clew.core.errors import SourceError
 from clew.core.limits import bounded_work
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
@@ -19,13 +19,14 @@ from clew.documents.formats.mail import read_mail
 from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
-from clew.documents.formats.packed import MAX_RATIO, SMALL
+from clew.documents.formats.packed import SMALL
 from clew.documents.formats.pdf import read_pdf
 from clew.documents.formats.pptx import read_pptx
 from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
 from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
+from clew.store.sources.files import kind_of, read_bytes
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,
@@ -51,16 +52,7 @@ READERS: dict[str, Callable[[Path], Extracted]] = {
 }
 """Readers by suffix. Every reader raises SourceError for a file it cannot use."""
 
-ATTACHED = dict(READERS)
-
-
-def read_messages(file: Path) -> Extracted:
-    """Read e-mail. Attachments use the readers of their formats."""
-    return read_mail(file, ATTACHED)
-
-
-READERS[".eml"] = READERS[".mbox"] = read_messages
-
+READERS[".eml"] = READERS[".mbox"] = partial(read_mail, readers=dict(READERS))  # the formats of attachments
 
 OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
@@ -75,7 +67,7 @@ MAX_CODE_SHARE = 0.05
 
 def format_of(file: Path) -> str:
     """Return the suffix of the reader for a file: `.md` for a.md.gz, `.txt` for a README. Empty if no reader fits."""
-    ending = named_ending(file)
+    ending = kind_of(file)
     if ending == ".pdf" and (start := beginning(file)).startswith(b"PK"):  # an Office file with another name
         return next((own for folder, own in OFFICE.items() if folder in start), ending)
     if ending in READERS:
@@ -97,14 +89,7 @@ def read_document(file: Path) -> Extracted:
     if file.suffix.lower() != ".gz":
         with bounded_work(file.stat().st_size):
             return READERS[ending](file)
-    most = SMALL + MAX_RATIO * file.stat().st_size
-    try:
-        with gzip.open(file) as opened:
-            content = opened.read(most + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise SourceError(f"the gzip data is cut or damaged ({error}): download it again", file=file) from error
-    if len(content) > most:
-        raise SourceError(f"the file unpacks to over {MAX_RATIO} times its size: unpack it first", file=file)
+    content = read_bytes(file, SMALL)
     with TemporaryDirectory() as folder:
         unpacked = Path(folder) / f"unpacked{ending}"
         unpacked.write_bytes(content)
@@ -115,11 +100,6 @@ def read_document(file: Path) -> Extracted:
 def plain_name(file: Path) -> str:
     """Return the file name without `.gz`."""
     return file.stem if file.suffix.lower() == ".gz" else file.name
-
-
-def named_ending(file: Path) -> str:
-    """Return the suffix without `.gz`, in lower case."""
-    return Path(plain_name(file)).suffix.lower()
 
 
 def beginning(file: Path) -> bytes:

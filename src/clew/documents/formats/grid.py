@@ -109,6 +109,11 @@ def parts(sheet: Sheet) -> Iterator[SheetPart]:
         if text.strip():
             rows.setdefault(row, {})[column] = text
     waiting: list[str] = []
+
+    def texts(lines: Sequence[str]) -> Iterator[SheetPart]:
+        if lines:
+            yield SheetPart("text", [[line] for line in lines])
+
     joined = _merged_columns(sheet, sorted(rows))
     ranges_by_top: dict[int, list[Range]] = {}
     for merged in sheet.merged:
@@ -120,16 +125,13 @@ def parts(sheet: Sheet) -> Iterator[SheetPart]:
                 continue
             if part.kind == "table":
                 titles = waiting[-3:] if all(len(line) < 200 for line in waiting[-3:]) else []
-                if waiting[: len(waiting) - len(titles)]:
-                    yield SheetPart("text", [[line] for line in waiting[: len(waiting) - len(titles)]])
+                yield from texts(waiting[: len(waiting) - len(titles)])
                 yield SheetPart("table", part.rows, ". ".join(line for line in (*titles, part.caption) if line))
             else:
-                if waiting:
-                    yield SheetPart("text", [[line] for line in waiting])
+                yield from texts(waiting)
                 yield part
             waiting = []
-    if waiting:
-        yield SheetPart("text", [[line] for line in waiting])
+    yield from texts(waiting)
 
 
 def _areas(rows: Area, joined_columns: set[tuple[int, int]]) -> Iterator[Area]:
@@ -208,10 +210,9 @@ def _read_area(
     widest = max(len(cells) for _, cells in area)
     wide = [len(cells) > 1 for _, cells in area]
     if widest < 2:
-        if len(area) > 3 and max(len(text) for _, cells in area for text in cells.values()) < 60:
-            yield SheetPart("table", [[text] for _, cells in area for text in cells.values()])
-        else:
-            yield SheetPart("text", [[text] for _, cells in area for text in cells.values()])
+        lines: list[Sequence[str]] = [[text] for _, cells in area for text in cells.values()]
+        is_list = len(area) > 3 and max(len(text) for [text] in lines) < 60
+        yield SheetPart("table" if is_list else "text", lines)
         return
     spend(sum(max(cells) - min(cells) + widest for _, cells in area if len(cells) > 1))
     filled = [

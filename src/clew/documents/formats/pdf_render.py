@@ -29,11 +29,7 @@ MAX_PIXELS = 40_000_000
 
 
 def render_page(
-    file: Path,
-    page: int,
-    boxes: Iterable[Box] = (),
-    scale: float = 1.5,
-    most_pixels: int = MAX_PIXELS,
+    file: Path, page: int, boxes: Iterable[Box] = (), scale: float = 1.5, most_pixels: int = MAX_PIXELS
 ) -> bytes:
     """Render a page, counted from 1, as PNG. Boxes are x0, top, x1, bottom in points from the top left."""
     with needing("documents", "pypdfium2"):

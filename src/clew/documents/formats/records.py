@@ -64,8 +64,6 @@ def read_json(file: Path) -> Extracted:
         content = parse_json(read_text(file))
     except json.JSONDecodeError as error:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
-    except (RecursionError, ValueError) as error:
-        raise SourceError("the JSON is nested too deeply or contains a number that is too long", file=file) from error
     builder = TextBuilder()
     _add(builder, content, ())
     if not builder.blocks:

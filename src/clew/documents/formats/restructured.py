@@ -111,21 +111,20 @@ class _RestructuredScan:
 
     def _take_literal(self, row: int, indent: int) -> int:
         """Add everything indented further as one verbatim paragraph."""
-        lines = self._lines
-        last = row
-        while last < len(lines) and (lines.is_blank(last) or lines.indent(last) > indent):
-            last += 1
+        last = self._indented_end(row, indent)
         if last > row:
             self.found.paragraph(row, last)
         return last
 
     def _body_end(self, row: int) -> int:
         """Return the line after the body of a directive or a comment."""
-        lines = self._lines
-        indent, last = lines.indent(row), row + 1
-        while last < len(lines) and (lines.is_blank(last) or lines.indent(last) > indent):
-            last += 1
-        return last
+        return self._indented_end(row + 1, self._lines.indent(row))
+
+    def _indented_end(self, row: int, indent: int) -> int:
+        """Return the first line from `row` on that is neither blank nor indented further."""
+        while row < len(self._lines) and (self._lines.is_blank(row) or self._lines.indent(row) > indent):
+            row += 1
+        return row
 
     def _take_directive(self, row: int, name: str, argument: str) -> int:
         lines = self._lines

@@ -139,11 +139,7 @@ def places_in_groups(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _reasons(
-    by_passage: _Grouped,
-    held: NDArray[np.int64],
-    heads: IntArray,
-    tails: IntArray,
-    weights: NDArray[np.float32],
+    by_passage: _Grouped, held: NDArray[np.int64], heads: IntArray, tails: IntArray, weights: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], IntArray]:
     """Return the total weight and the heaviest feature that each pair shares."""
     size = max(len(weights), 1)

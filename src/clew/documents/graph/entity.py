@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from clew.core.proper_names import PhraseMatcher, acronyms, matcher, name_key, p
 from clew.core.types import NodeSet
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.tables import Piece
+from clew.store.graph.tables import Piece, Tables
 from clew.store.group_views import view_for
 from clew.store.index.tokens import stop_words
 
@@ -111,18 +110,11 @@ SHORTEST = 3
 STRING = pa.large_string()
 
 
-@dataclass(frozen=True, eq=False)
-class KnownEntities:
-    """The mentioned nodes, the mentions, and the edges of the base between mentioned nodes."""
+def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> Tables:
+    """Find the names and aliases of a base in passages.
 
-    nodes: Piece
-    edges: tuple[Piece, ...]
-
-
-def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEntities | None:
-    """Find the names and aliases of a base in passages. Return None if no name occurs.
-
-    Skip nodes restricted to groups, since their texts would become public with the documents.
+    Return the mentioned nodes, the mentions, and the edges of the base between mentioned nodes. Skip nodes restricted
+    to groups, since their texts would become public with the documents.
     """
     whole = ArrayKnowledgeBase.open(base)
     kb = ArrayKnowledgeBase.open(view_for(whole, ()) or base)
@@ -139,7 +131,7 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEnt
         heads += [index] * len(found)
         tails += sorted(found)
     if not tails:
-        return None
+        return Tables((), ())
     mentioned = NodeSet.of(tails)
     rows = columns.take(pa.array(mentioned.array))
     types = [kb.type_of(node) for node in mentioned]
@@ -164,7 +156,7 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> KnownEnt
             "tail": columns["key"].take(pa.array(edges.tails[inside])),
         }
         pieces.append(Piece(pa.table(own), str(base)))
-    return KnownEntities(Piece(nodes, str(base)), tuple(pieces))
+    return Tables((Piece(nodes, str(base)),), tuple(pieces))
 
 
 def _meant(written: str) -> bool:

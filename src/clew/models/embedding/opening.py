@@ -14,16 +14,17 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clew.core.errors import InputError, UntrustedEmbedder
+from clew.core.disk import file_sha256
+from clew.core.errors import InputError, ModelError, UntrustedEmbedder, needing
 from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
 from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
@@ -62,6 +63,44 @@ class HashEmbedder:
 def _signs_of(name: str, dimension: int, word: str) -> NDArray[np.float64]:
     seed = int.from_bytes(hashlib.blake2b(f"{name}\0{word}".encode(), digest_size=8).digest(), "little")
     return np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), dimension)
+
+
+class SentenceTransformersEmbedder:
+    """Embedder that loads on first use, on the device that torch selects. The folder defines prompts by role."""
+
+    def __init__(self, folder: Path, *, batch: int = 32) -> None:
+        self.folder, self.batch = folder, batch
+        self._lock = Lock()
+        weights = next(iter(sorted(folder.glob("*.safetensors"))), None)
+        if weights is None:
+            raise ModelError(f"{folder} contains no embedder: expected model.onnx, or *.safetensors for torch")
+        self.name = f"{folder.resolve().name}@{file_sha256(weights)[:12]}"
+
+    @cached_property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return len(self.embed(["dimension"], role="query")[0])
+
+    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
+        """Return one unit vector per text."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        prompt = role if role in self._model.prompts else None
+        with self._lock:
+            vectors = self._model.encode(
+                list(texts),
+                prompt_name=prompt,
+                batch_size=self.batch,
+                normalize_embeddings=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        with needing("train"):
+            from sentence_transformers import SentenceTransformer
+        return SentenceTransformer(str(self.folder))
 
 
 class CachedEmbedder:
@@ -150,8 +189,6 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
         return PassageEmbedder(folder, threads=threads)
     if find_onnx(folder):
         return OnnxEmbedder.open(folder, threads=threads)
-    from clew.models.embedding.sentence_transformers import SentenceTransformersEmbedder
-
     return SentenceTransformersEmbedder(folder)
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from clew.core import array_files
 from clew.core.errors import CorruptError, FormatError
-from clew.core.types import IntArray, NodeSet
+from clew.core.types import IntArray, NodeSet, places_in
 from clew.store.graph.manifest import check_sealed
 
 LongArray = NDArray[np.int64]
@@ -106,13 +106,10 @@ class Adjacency:
         rows = self.relation_rows[first:last]
         groups = self.relation_group[first:last]
         if len(array) < len(rows):
-            places = rows.searchsorted(array)
-            places[places == len(rows)] = 0
-            found = places[rows[places] == array] if len(rows) else places[:0]
+            places, are_there = places_in(rows, array)
+            found = places[are_there]
         else:
-            places = array.searchsorted(rows)
-            places[places == len(array)] = 0
-            found = np.flatnonzero(array[places] == rows) if len(array) else places[:0]
+            found = np.flatnonzero(places_in(array, rows)[1])
         chosen = groups[found]
         return rows[found], self.group_start[chosen], self.group_start[chosen + 1]
 

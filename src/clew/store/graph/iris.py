@@ -31,8 +31,3 @@ def type_iri(name: str) -> str:
 def attribute_iri(name: str) -> str:
     """Return the IRI of a node attribute."""
     return f"{PREFIX}attribute:{quote(name, safe='')}"
-
-
-def edge_iri(number: int) -> str:
-    """Return the IRI of an edge represented as a node."""
-    return f"{PREFIX}edge:{number}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Problems, Tables
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Problems, Tables, texts_of
 
 STRING = pa.large_string()
 STRINGS = pa.large_list(pa.large_string())
@@ -118,13 +118,9 @@ def _implicit_nodes(tables: Tables, known: Sequence[pa.Table]) -> pa.Table:
         require(piece, EDGE_COLUMNS)
     seen = pa.chunked_array([chunk for table in known for chunk in table["key"].chunks], STRING)
 
-    def entities(column: str) -> pa.Array:
-        chunks = [chunk for piece in tables.edges for chunk in piece.table[column].cast(STRING).chunks]
-        return pc.unique(pa.chunked_array(chunks, STRING))
-
-    heads = entities("head")
+    heads = pc.unique(texts_of(tables.edges, "head"))
     heads = heads.filter(pc.invert(pc.is_in(heads, value_set=seen))) if len(seen) else heads
-    tails = entities("tail")
+    tails = pc.unique(texts_of(tables.edges, "tail"))
     tails = tails.filter(pc.invert(pc.is_in(tails, value_set=pa.chunked_array([*seen.chunks, heads], STRING))))
     keys = pa.chunked_array([heads, tails], STRING)
     types = pa.chunked_array(
@@ -148,7 +144,7 @@ def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
         rows = piece.table.num_rows
         groups = piece.table[GROUPS].to_pylist() if GROUPS in piece.table.column_names else [None] * rows
         for end in ("head", "tail"):
-            for key, some in zip(piece.table[end].cast(STRING).to_pylist(), groups, strict=True):
+            for key, some in zip(piece.texts(end).to_pylist(), groups, strict=True):
                 named = {group for group in some or () if group}
                 found.setdefault(key, set()).update(named)
                 public.update(() if named else (key,))
@@ -176,6 +172,6 @@ def _second(key: str, pieces: Sequence[Piece]) -> tuple[str, int]:
     places = [
         (piece.file, piece.line(int(row)))
         for piece in pieces
-        for row in np.flatnonzero(pc.equal(piece.table["key"].cast(STRING), key).to_numpy())[:2]
+        for row in np.flatnonzero(pc.equal(piece.texts("key"), key).to_numpy())[:2]
     ]
     return places[1]

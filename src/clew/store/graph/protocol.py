@@ -6,11 +6,11 @@ A base stored by Clew on disk or in a database also knows all its types, texts a
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -134,14 +134,6 @@ class KnowledgeBase(Explorable, Protocol):
 
     def text(self, node: int, *, relations: bool = False) -> str:
         """Return the node's document, rendered by the schema, optionally with its relations."""
-
-
-@runtime_checkable
-class Joining(Protocol):
-    """A remote base that can join paths itself, since every step needs a request."""
-
-    def meet(self, ways: Iterable[Way], avoided: Iterable[Way] = ()) -> bool:
-        """Return whether a node is at the end of all `ways` and of none of `avoided`."""
 
 
 class StoredKnowledgeBase(KnowledgeBase):

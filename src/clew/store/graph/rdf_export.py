@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.iris import (
-    COMMENT,
-    EDGE_HEAD,
-    EDGE_RELATION,
-    EDGE_TAIL,
-    LABEL,
-    TYPE,
-    attribute_iri,
-    edge_iri,
-    node_iri,
-    relation_iri,
-    type_iri,
-)
+from clew.store.graph.iris import COMMENT, LABEL, TYPE, attribute_iri, node_iri, relation_iri, type_iri
 from clew.store.remote.sparql_endpoint import iri, literal
 
 ALIAS = "http://www.w3.org/2004/02/skos/core#altLabel"
@@ -49,27 +37,18 @@ def statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
             yield f"{subject} {iri(ALIAS)} {literal(alias)}"
         if node.text:
             yield f"{subject} {iri(COMMENT)} {literal(node.text)}"
-        for name, value in node.attributes.items():
-            for part in value if isinstance(value, list) else [value] if value == value else []:  # skip NaN
-                yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
+        yield from attribute_statements(subject, node.attributes)
     edges = kb.edges(kb.nodes(), None, "out")
     predicates = [iri(relation_iri(name)) for name in kb.schema.relation_names]
     for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
         yield f"{names[head]} {predicates[code]} {names[tail]}"
 
 
-def edge_statements(kb: ArrayKnowledgeBase) -> Iterator[str]:
-    """Yield every edge as a separate node with its ends, its relation and its attributes."""
-    names = [iri(node_iri(key)) for key in kb.columns()["key"].to_pylist()]
-    triples = (triple for node in range(len(kb)) for triple in kb.triples(node) if triple.head == node)
-    for number, triple in enumerate(triples):
-        subject = iri(edge_iri(number))
-        yield f"{subject} {iri(EDGE_HEAD)} {names[triple.head]}"
-        yield f"{subject} {iri(EDGE_RELATION)} {iri(relation_iri(triple.relation))}"
-        yield f"{subject} {iri(EDGE_TAIL)} {names[triple.tail]}"
-        for name, value in triple.attributes.items():
-            for part in value if isinstance(value, list) else [value] if value == value else []:  # skip NaN
-                yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
+def attribute_statements(subject: str, attributes: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the attributes of a node or an edge."""
+    for name, value in attributes.items():
+        for part in value if isinstance(value, list) else [value] if value == value else []:  # skip NaN
+            yield f"{subject} {iri(attribute_iri(name))} {_typed(part)}"
 
 
 def _typed(value: Any) -> str:

@@ -121,26 +121,16 @@ def write_schema(schema: Schema) -> str:
     """Return the schema as a TOML file to edit. Applying it unchanged has no effect."""
     parts = [_HEADING]
     for node_type in schema.node_types:
-        lines = {
-            "display": node_type.display,
-            "description": node_type.description,
-            "answer": node_type.answer,
-            "show": list(node_type.attributes),
-        }
+        lines = {name: getattr(node_type, name) for name in ("display", "description", "answer")}
+        lines["show"] = list(node_type.attributes)
         parts.append(_section("types", node_type.name, lines, [f"{node_type.count:,} nodes"]))
     for name in schema.relation_names:
         rows = schema.relation_rows(name)
-        first = rows[0]
-        lines = {
-            "display": first.display,
-            "inverse": first.inverse,
-            "description": first.description,
-        }
+        lines = {name: getattr(rows[0], name) for name in ("display", "inverse", "description")}
         if len({row.transitive for row in rows}) == 1:  # rows that differ are left to the inference
-            lines["transitive"] = first.transitive
-        parts.append(
-            _section("relations", name, lines, [f"{row.head} → {row.tail}: {row.count:,} edges" for row in rows])
-        )
+            lines["transitive"] = rows[0].transitive
+        pairs = [f"{row.head} → {row.tail}: {row.count:,} edges" for row in rows]
+        parts.append(_section("relations", name, lines, pairs))
     return "\n".join(parts)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.core.errors import CorruptError, SourceError
 
@@ -61,6 +62,24 @@ class Piece:
     def line(self, row: int) -> int:
         """Return the line of a row."""
         return self.first_line + row if self.lines is None else int(self.lines[row].as_py())
+
+    def lines_of(self, rows: pa.Array) -> pa.Array:
+        """Return the lines of some rows."""
+        rows = rows.cast(pa.int64())
+        return pc.add(rows, self.first_line) if self.lines is None else self.lines.take(rows)
+
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Piece:
+        """Return the marked rows with their lines."""
+        return replace(self, table=self.table.filter(mask), lines=self.lines_of(pc.indices_nonzero(mask)))
+
+    def texts(self, column: str) -> pa.ChunkedArray:
+        """Return a column as text."""
+        return self.table[column].cast(pa.large_string())
+
+
+def texts_of(pieces: Iterable[Piece], column: str = "key") -> pa.ChunkedArray:
+    """Return a column of several pieces as text."""
+    return pa.chunked_array([chunk for piece in pieces for chunk in piece.texts(column).chunks], pa.large_string())
 
 
 @dataclass(frozen=True)

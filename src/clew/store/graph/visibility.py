@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_toml
 from clew.store.graph.node_table import STRING, STRINGS
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables, Visibility
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables, Visibility, texts_of
 
 MAX_LISTED = 20
 """Maximum number of nodes and edges that an error lists."""
@@ -64,9 +63,9 @@ def apply_rules(piece: Piece, rules: Rules, rows: pa.ChunkedArray | None = None)
     `rows` marks the nodes to apply the rules to, by default all.
     """
     table = piece.table
-    names = table["key"].cast(STRING)
+    names = piece.texts("key")
     if "file" in table.column_names:
-        names = pc.coalesce(table["file"].cast(STRING), names)
+        names = pc.coalesce(piece.texts("file"), names)
     known = GROUPS in table.column_names
     groups = table[GROUPS].cast(STRINGS) if known else pa.chunked_array([pa.nulls(len(names), STRINGS)])
     used = set()
@@ -146,8 +145,7 @@ def _widened(
     names: Callable[[Row], list[str]],
     columns: Collection[str] | None = None,
 ) -> list[str]:
-    restricted_rows = [_rows_with_groups(piece.table)[first].cast(STRING) for piece in old]
-    among = pa.chunked_array([chunk for column in restricted_rows for chunk in column.chunks], STRING)
+    among = texts_of([replace(piece, table=_rows_with_groups(piece.table)) for piece in old], first)
     before, after = (_audiences(pieces, first, names, columns, among) for pieces in (old, new))
     return [
         f"{name} ({audience_text(groups)} → {audience_text(after[name])})"
@@ -167,7 +165,7 @@ def _audiences(
     found: dict[str, frozenset[str]] = {}
     for piece in pieces:
         table = piece.table.select([name for name in piece.table.column_names if columns is None or name in columns])
-        for row in table.filter(pc.is_in(table[first].cast(STRING), value_set=among)).to_pylist():
+        for row in table.filter(pc.is_in(piece.texts(first), value_set=among)).to_pylist():
             groups = audience(row.pop(GROUPS, None))
             for name in names(row):
                 earlier = found.get(name, groups)
@@ -196,10 +194,10 @@ def visible(tables: Tables, groups: Collection[str]) -> Tables:
     """Return the rows visible to a caller of these groups, without any trace of other rows."""
     nodes = [_seen(piece, groups) for piece in tables.nodes]
     edges = [_seen(piece, groups) for piece in tables.edges]
-    keys = pa.chunked_array([chunk for piece in nodes for chunk in piece.table["key"].cast(STRING).chunks], STRING)
-    whole = sum(piece.table.num_rows for piece in tables.nodes)
-    if len(keys) < whole:
-        edges = [_kept(piece, _joins(piece.table, keys)) for piece in edges]
+    keys = texts_of(nodes)
+    if len(keys) < sum(piece.table.num_rows for piece in tables.nodes):
+        ends = [[pc.is_in(piece.texts(end), value_set=keys) for end in ("head", "tail")] for piece in edges]
+        edges = [piece.filter(pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
     return replace(
         tables,
         nodes=_without_empty(nodes, NODE_COLUMNS),
@@ -220,18 +218,8 @@ def _seen(piece: Piece, groups: Collection[str]) -> Piece:
     allowed = pc.is_in(flat, value_set=pa.array(sorted(groups), STRING)).to_numpy(zero_copy_only=False)
     is_open = np.bincount(owners[named], minlength=len(column)) == 0
     is_allowed = np.bincount(owners[named & allowed], minlength=len(column)) > 0
-    kept = _kept(piece, is_open | is_allowed)
+    kept = piece.filter(pa.array(is_open | is_allowed))
     return replace(kept, table=kept.table.drop_columns([GROUPS]))
-
-
-def _joins(table: pa.Table, keys: pa.ChunkedArray) -> NDArray[np.bool_]:
-    head, tail = (pc.is_in(table[end].cast(STRING), value_set=keys).to_numpy() for end in ("head", "tail"))
-    joined: NDArray[np.bool_] = head & tail
-    return joined
-
-
-def _kept(piece: Piece, mask: NDArray[np.bool_]) -> Piece:
-    return Piece(piece.table.filter(pa.array(mask)), piece.file)
 
 
 def _without_empty(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -76,27 +76,15 @@ def open_lexical(kb: ArrayKnowledgeBase, *, relations: bool = False) -> LexicalI
 
 
 def open_vectors(
-    kb: ArrayKnowledgeBase,
-    embedder: Embedder,
-    lexical: Index,
-    *,
-    spec: str = "minilm",
-    relations: bool = False,
-    **options: int,
+    kb: ArrayKnowledgeBase, embedder: Embedder, lexical: Index, *, spec: str = "minilm", relations: bool = False
 ) -> VectorIndex:
-    """Open the vectors of a base. `spec` is the name of the embedder, and `options` are passed to `VectorIndex`."""
+    """Open the vectors of a base. `spec` is the name of the embedder."""
     store = VectorStore.open(vector_folder(kb.folder), embedder, spec=spec)
-    return index_vectors(kb, embedder, store, lexical, relations=relations, **options)
+    return index_vectors(kb, embedder, store, lexical, relations=relations)
 
 
 def index_vectors(
-    kb: ArrayKnowledgeBase,
-    embedder: Embedder,
-    store: VectorStore,
-    lexical: Index,
-    *,
-    relations: bool = False,
-    **options: int,
+    kb: ArrayKnowledgeBase, embedder: Embedder, store: VectorStore, lexical: Index, *, relations: bool = False
 ) -> VectorIndex:
     """Open the vectors of a base in a store or in Qdrant, of documents with or without relations."""
     text = partial(kb.text, relations=relations)
@@ -106,8 +94,8 @@ def index_vectors(
         from clew.store.index.qdrant import QdrantStore, QdrantVectors  # an extra
 
         kept = QdrantStore(address, address.partition("#")[2] or kb.folder.name, embedder, store.spec)
-        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state, **options)
-    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state, **options)
+        return QdrantVectors(len(kb), text, embedder, kept, lexical, generation=state)
+    return DiskVectors(len(kb), text, embedder, store, lexical, generation=state)
 
 
 def name_tables(kb: ArrayKnowledgeBase) -> tuple[NameTable, TrigramIndex]:
@@ -120,12 +108,12 @@ def open_names(
     kb: StoredKnowledgeBase,
     tables: tuple[NameTable, TrigramIndex],
     lexical: LexicalIndex,
-    vectors: Index | None = None,
+    vectors: Callable[[], Index] | None = None,
     graph: KnowledgeBase | None = None,
 ) -> NameIndex:
     """Open the names of a base from its tables. Words of its texts never count as misspelt names.
 
-    `graph` has the edges if the base has none itself.
+    `vectors` opens the index of meanings when it is needed. `graph` has the edges if the base has none itself.
     """
 
     def frequency(word: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from clew.core import trace
 from clew.core.disk import write_whole
 from clew.core.errors import CorruptError
 from clew.core.types import IntArray
-from clew.models.protocol import Embedder
-from clew.store.index.protocol import Index
 from clew.store.index.vector_store import OWN, RELATIONS, Vectors, VectorStore, read_card
 from clew.store.index.vectors import VectorIndex
 
@@ -29,41 +26,27 @@ SCAN = 8
 class DiskVectors(VectorIndex):
     """The index of a base in a folder."""
 
-    def __init__(
-        self,
-        size: int,
-        text: Callable[[int], str],
-        embedder: Embedder,
-        store: VectorStore,
-        lexical: Index,
-        *,
-        generation: str = "",
-        **options: int,
-    ) -> None:
-        """Open the index.
-
-        `generation` names the state of the base to which node ids belong. The suffix `-relations` means documents with
-        relations, whose vectors are kept separate.
-        """
-        self._kept, self._file = store, store.place / rows_file(generation) if generation else None
-        rows = self._saved_rows(size)
-        super().__init__(size, text, embedder, store, lexical, rows=rows, is_complete=rows is not None, **options)
+    store: VectorStore
 
     def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
         if len(nodes) <= 4 * k:
             return nodes
         rows = self._ensure(nodes)
-        is_most = len(rows) * SCAN > len(self._kept)
-        products = self._kept.products(vector)[rows] if is_most else self._kept.gather(rows) @ vector
+        is_most = len(rows) * SCAN > len(self.store)
+        products = self.store.products(vector)[rows] if is_most else self.store.gather(rows) @ vector
         near: IntArray = nodes[products >= np.partition(products, -k)[-k] - TIE_MARGIN]
         return near
 
-    def _saved_rows(self, size: int) -> IntArray | None:
+    @property
+    def _file(self) -> Path | None:
+        return self.store.place / rows_file(self.generation) if self.generation else None
+
+    def _saved_rows(self) -> IntArray | None:
         rows = None if self._file is None else read_rows(self._file)
-        if rows is not None and (len(rows) != size or rows.max() >= len(self._kept) or rows.min() < 0):
-            raise CorruptError(f"{self._file} does not match its vectors: {repairs(self._kept.folder)}")
-        if rows is None and self._file and rows_files(self._kept.place, relations=has_relations(self._file)):
-            base = self._kept.folder.parent
+        if rows is not None and (len(rows) != self.size or rows.max() >= len(self.store) or rows.min() < 0):
+            raise CorruptError(f"{self._file} does not match its vectors: {repairs(self.store.folder)}")
+        if rows is None and self._file and rows_files(self.store.place, relations=has_relations(self._file)):
+            base = self.store.folder.parent
             instead = f"as in a base that was never embedded; `clew embed {base}` computes the rest"
             trace.fallback("vectors", "the base has changed since all its nodes had vectors", instead)
         return rows
@@ -72,7 +55,7 @@ class DiskVectors(VectorIndex):
         if self._file is None or not self.size:
             return
         write_whole(self._file, _as_file(self._rows), safely=True)
-        drop_rows(self._file.parent, self._kept.folder.parent, keep=self._file)
+        drop_rows(self._file.parent, self.store.folder.parent, keep=self._file)
 
 
 def rows_file(generation: str) -> str:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clew.core.scores import SIGNIFICANT_DIGITS
-from clew.core.types import IntArray, NodeSet, Ranking
+from clew.core.types import IntArray, NodeSet, Ranking, places_in
 from clew.store.graph.adjacency import map_array
 from clew.store.index.fusion import GroupedMembers, join_groups
 from clew.store.index.strings import SortedStrings, sorted_codes
@@ -176,22 +176,16 @@ def idf(documents: int, having: int) -> float:
     return math.log(1 + (documents - having + 0.5) / (having + 0.5))
 
 
+@dataclass(eq=False, repr=False)
 class LexicalIndex:
     """Postings with precomputed BM25 weights, so that a search only adds."""
 
-    def __init__(
-        self,
-        vocabulary: SortedStrings,
-        offsets: NDArray[np.int64],
-        documents: IntArray,
-        weights: NDArray[np.float32],
-        lengths: IntArray,
-        language: str = ENGLISH,
-    ) -> None:
-        """Initialise from arrays. Use `LexicalIndex.open` instead."""
-        self.language = language
-        self.vocabulary, self.offsets = vocabulary, offsets
-        self.documents, self.weights, self.lengths = documents, weights, lengths
+    vocabulary: SortedStrings
+    offsets: NDArray[np.int64]
+    documents: IntArray
+    weights: NDArray[np.float32]
+    lengths: IntArray
+    language: str = ENGLISH
 
     @staticmethod
     def write(folder: Path, documents: Texts, language: str = ENGLISH) -> None:
@@ -290,7 +284,7 @@ class LexicalIndex:
             return None
         nodes, scores = _sum_sparse(few)
         if among is not None:
-            allowed = among.array[np.minimum(among.array.searchsorted(nodes), len(among) - 1)] == nodes
+            allowed = among.holds(nodes)
             nodes, scores = nodes[allowed], scores[allowed]
         rest = sum(list_.most for list_ in common)
         if len(nodes) <= k:
@@ -313,9 +307,7 @@ def _scores_of(nodes: IntArray, found: list[PostingList]) -> NDArray[np.float64]
     """Compute the scores of nodes by binary search in every posting list."""
     scores = np.zeros(len(nodes))
     for list_ in found:
-        places = list_.documents.searchsorted(nodes)
-        places[places == len(list_.documents)] = 0
-        here = list_.documents[places] == nodes
+        places, here = places_in(list_.documents, nodes)
         scores[here] += list_.weights[places[here]].astype(np.float64) * list_.factor
     return scores
 

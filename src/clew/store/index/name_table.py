@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
-from clew.core.types import IntArray
+from clew.core.types import IntArray, places_in
 from clew.store.graph.adjacency import map_array, positions
 from clew.store.index.mentions import NameMatch, find_matches
 from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex, sorted_codes
@@ -74,27 +74,21 @@ class Entries:
         return Entries(self.nodes[places], self.kinds[places], [self.aliases[place] for place in places.tolist()])
 
 
+@dataclass(eq=False, repr=False)
 class NameTable:
     """Entries in the order of their forms: node, written alias and kind of name.
 
     It also maps every word to the forms that contain it.
     """
 
-    def __init__(
-        self,
-        forms: SortedStrings,
-        words: SortedStrings,
-        aliases: StringTable,
-        offsets: NDArray[np.int64],
-        nodes: IntArray,
-        kinds: NDArray[np.uint8],
-        word_offsets: NDArray[np.int64],
-        word_forms: IntArray,
-    ) -> None:
-        """Initialise from arrays. Use `NameTable.open` instead."""
-        self.forms, self.words, self.aliases = forms, words, aliases
-        self.offsets, self.nodes, self.kinds = offsets, nodes, kinds
-        self.word_offsets, self.word_forms = word_offsets, word_forms
+    forms: SortedStrings
+    words: SortedStrings
+    aliases: StringTable
+    offsets: NDArray[np.int64]
+    nodes: IntArray
+    kinds: NDArray[np.uint8]
+    word_offsets: NDArray[np.int64]
+    word_forms: IntArray
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, kinds: NDArray[np.uint8]) -> None:
@@ -182,7 +176,7 @@ class NameTable:
         if len(rarest) > most:
             return self.word_forms[0:0]
         for other in others:
-            rarest = rarest[other[np.minimum(other.searchsorted(rarest), len(other) - 1)] == rarest]
+            rarest = rarest[places_in(other, rarest)[1]]
         return rarest
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from string import punctuation
@@ -59,35 +60,29 @@ FEWEST_INITIALS, MOST_FORMS = 3, 300_000
 """Minimum number of words of a name with an acronym, and maximum number of forms for which acronyms are searched."""
 MOST_ODD = 4
 """Maximum number of unknown words of a text that are tried as misspelt names."""
-Prominence = Callable[[IntArray], NDArray[np.integer]]
 
 
+@dataclass(eq=False, repr=False)
 class NameIndex:
     """Index of all aliases of a base, with lookups in milliseconds among millions."""
 
-    def __init__(
-        self,
-        table: NameTable,
-        trigrams: TrigramIndex,
-        types: IntArray,
-        schema: Schema,
-        *,
-        vectors: Index | None = None,
-        name_of: Callable[[int], str] = str,
-        prominence: Prominence = np.zeros_like,
-        frequency: Callable[[str], int] = lambda _: 0,
-        language: str = ENGLISH,
-    ) -> None:
-        """Initialise from tables. `types` has the type code of every node.
+    table: NameTable
+    trigrams: TrigramIndex
+    types: IntArray
+    """The type code of every node."""
+    schema: Schema
+    vectors: Callable[[], Index] | None = field(default=None, kw_only=True)
+    """Opens the index that is searched by meaning if no spelling matches, since names work without the embedder."""
+    name_of: Callable[[int], str] = field(default=str, kw_only=True)
+    prominence: Callable[[IntArray], NDArray[np.integer]] = field(default=np.zeros_like, kw_only=True)
+    """Among nodes of one name, nodes with more prominence come first."""
+    frequency: Callable[[str], int] = field(default=lambda _: 0, kw_only=True)
+    """Counts the texts of the base with a word."""
+    language: str = field(default=ENGLISH, kw_only=True)
+    """Language of the texts, since words of another language may resemble names by chance."""
 
-        `vectors` searches by meaning if no spelling matches, and `name_of` returns names. Among nodes of one name,
-        nodes with more `prominence` come first. `frequency` counts the texts of the base with a word. The texts are in
-        `language`, since words of another language may resemble names by chance.
-        """
-        self.language = language
-        self.table, self.trigrams, self.types, self.schema = table, trigrams, types, schema
-        self.vectors, self.name_of, self.prominence, self.frequency = vectors, name_of, prominence, frequency
-        self._ignored = schema_words(schema)
+    def __post_init__(self) -> None:
+        self._ignored = schema_words(self.schema)
 
     @staticmethod
     def write(folder: Path, aliases: pa.Array, nodes: IntArray, is_name: NDArray[np.bool_] | None = None) -> None:
@@ -202,7 +197,7 @@ class NameIndex:
     def _by_meaning(self, text: str, code: int | None, k: int, known: set[int]) -> tuple[Link, ...]:
         assert self.vectors is not None
         among = None if code is None else NodeSet(np.flatnonzero(self.types == code).astype(np.int32))
-        nearest = self.vectors.search(text, k + len(known), among=among)
+        nearest = self.vectors().search(text, k + len(known), among=among)
         return tuple(Link(node, self.name_of(node), "vector", score) for node, score in nearest if node not in known)
 
     def _all_of(self, form: int, score: float, code: int | None = None) -> list[Link]:
@@ -250,13 +245,17 @@ class NameIndex:
             longer = self._longer([*(token.text for token in run), *inside], None)
             if 0 < len(longer) <= MOST_RARE:
                 start, end = min(run[0].start, mention.start), max(run[-1].end, mention.end)
-                links = [link for form, score in longer for link in self._all_of(form, score)]
-                return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
+                return self._similar(text, start, end, longer)
         return mention
+
+    def _similar(self, text: str, start: int, end: int, forms: Iterable[tuple[int, float]]) -> Mention:
+        """Return a mention of the nodes of some forms, given with their scores."""
+        links = [link for form, score in forms for link in self._all_of(form, score)]
+        return Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT]))
 
     def _misspelt(self, text: str, tokens: Sequence[Token], found: Sequence[Mention]) -> list[Mention]:
         """Find runs of words that resemble a name, around words that occur in no name or text of the base."""
-        is_free = [not any(mention.start <= token.start < mention.end for mention in found) for token in tokens]
+        is_free = [not _is_inside(token.start, found) for token in tokens]
         odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
         mentions = []
         for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
@@ -266,8 +265,7 @@ class NameIndex:
             if best is not None:
                 run, form, score = best
                 start, end = tokens[run[0]].start, tokens[run[-1]].end
-                links = self._all_of(form, score)[:MOST_IN_TEXT]
-                mentions.append(Mention(start, end, text[start:end], tuple(links)))
+                mentions.append(self._similar(text, start, end, [(form, score)]))
                 for covered in run:
                     is_free[covered] = False
         return mentions
@@ -277,11 +275,7 @@ class NameIndex:
 
         Next to other names they must be capitalised.
         """
-        covered = {
-            place
-            for place, token in enumerate(tokens)
-            if any(mention.start <= token.start < mention.end for mention in found)
-        }
+        covered = {place for place, token in enumerate(tokens) if _is_inside(token.start, found)}
         mentions = []
         for run in telling_runs(tokens, self._ignored):
             if not covered.isdisjoint(run):
@@ -295,9 +289,7 @@ class NameIndex:
                 continue
             if longer and (len(run) > 1 or len(longer) <= MOST_SHORTENED):
                 best = sorted(longer, key=lambda pair: (-pair[1], pair[0]))[:MOST_IN_TEXT]
-                start, end = tokens[run[0]].start, tokens[run[-1]].end
-                links = [link for form, score in best for link in self._all_of(form, score)]
-                mentions.append(Mention(start, end, text[start:end], tuple(links[:MOST_IN_TEXT])))
+                mentions.append(self._similar(text, tokens[run[0]].start, tokens[run[-1]].end, best))
                 covered.update(run)
         return mentions
 
@@ -305,11 +297,10 @@ class NameIndex:
         """Find acronyms of names: "WHO" may refer to "World Health Organization"."""
         mentions = []
         for match in ACRONYM.finditer(text):
-            is_free = not any(mention.start <= match.start() < mention.end for mention in found)
+            is_free = not _is_inside(match.start(), found)
             forms = self._by_initials.get(match[0].replace("&", "").casefold(), ()) if is_free else ()
             if forms and len(forms) <= MOST_RARE:
-                links = [link for form in forms for link in self._all_of(form, DERIVED)]
-                mentions.append(Mention(match.start(), match.end(), match[0], tuple(links[:MOST_IN_TEXT])))
+                mentions.append(self._similar(text, *match.span(), [(form, DERIVED) for form in forms]))
         return mentions
 
     @cached_property
@@ -327,13 +318,12 @@ class NameIndex:
         """Find capitalised words derived from a name or vice versa: "African" may refer to "Africa"."""
         mentions = []
         for token in tokens:
-            is_free = not any(mention.start <= token.start < mention.end for mention in found)
+            is_free = not _is_inside(token.start, found)
             long_enough = len(token.text) >= SHORTEST_ODD and token.text.isalpha() and text[token.start].isupper()
             if is_free and long_enough and not is_common(token.text, self._ignored):
                 form, share = self._nearest_root(token.text)
                 if share >= SAME_ROOT:
-                    links = self._all_of(form, DERIVED)[:MOST_IN_TEXT]
-                    mentions.append(Mention(token.start, token.end, text[token.start : token.end], tuple(links)))
+                    mentions.append(self._similar(text, token.start, token.end, [(form, DERIVED)]))
         return mentions
 
     def _nearest_root(self, word: str) -> tuple[int, float]:
@@ -365,6 +355,10 @@ class NameIndex:
         if len(token.text) < SHORTEST_ODD or not token.text.isalpha() or is_common(token.text, self._ignored):
             return False
         return not self.has_word(token.text)
+
+
+def _is_inside(offset: int, mentions: Iterable[Mention]) -> bool:
+    return any(mention.start <= offset < mention.end for mention in mentions)
 
 
 def schema_words(schema: Schema) -> frozenset[str]:

@@ -6,11 +6,10 @@ base. Qdrant searches exactly, so scores equal the scores of the index on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 from uuid import UUID
 
@@ -22,14 +21,14 @@ from clew.core.errors import EmbedderMismatch, InputError, StorageError, needing
 from clew.core.types import IntArray
 from clew.models.protocol import Embedder
 from clew.models.settings import Settings
-from clew.store.index.protocol import Index
 from clew.store.index.vector_store import Hashes, Vectors, file_name
 from clew.store.index.vectors import BATCH, UNKNOWN, ServedVectors
+from clew.store.remote.remote import Interned
+from clew.store.remote.sparql_endpoint import pages_of
 
 if TYPE_CHECKING:  # an extra
     from qdrant_client import QdrantClient
 
-T = TypeVar("T")
 SCHEME = "qdrant+"
 FINISHED = str(UUID(int=0))
 """Point that lists the states of the base in which every node has a vector."""
@@ -62,11 +61,6 @@ def refusing(what: str) -> Iterator[None]:
         raise StorageError(f"Qdrant, {what!r}: {str(error).strip() or type(error).__name__}") from error
 
 
-def _portions(ids: list[T]) -> Iterator[list[T]]:
-    for start in range(0, len(ids), BATCH):
-        yield ids[start : start + BATCH]
-
-
 class QdrantStore:
     """The vectors of one base by one embedder, safe for threads and several servers."""
 
@@ -77,9 +71,7 @@ class QdrantStore:
         """Whether it is a server. The embedded engine compares all vectors and accepts no search parameters."""
         self.collection = f"clew {base} {file_name(embedder.name)}"
         self.refusal: str | None = None
-        self._ids: list[str] = []
-        self._rows: dict[str, int] = {}
-        self._lock = RLock()
+        self._points = Interned()
         self._open(embedder)
 
     def _open(self, embedder: Embedder) -> None:
@@ -104,18 +96,19 @@ class QdrantStore:
     def rows(self, hashes: Hashes) -> NDArray[np.int64]:
         """Return the row numbers of texts in this process, -1 for missing vectors."""
         ids = [str(UUID(bytes=key.tobytes())) for key in hashes]
-        unknown = [point for point in dict.fromkeys(ids) if point not in self._rows]
-        for some in _portions(unknown):
+        unknown = [point for point in dict.fromkeys(ids) if point not in self._points.ids]
+        for some in pages_of(unknown, BATCH):
             with refusing(self.collection):
                 there = self.client.retrieve(self.collection, some, with_payload=False)
-            self._number(str(point.id) for point in there)
-        return np.array([self._rows.get(point, -1) for point in ids], dtype=np.int64)
+            for point in there:
+                self._points.id(str(point.id))
+        return np.array([self._points.ids.get(point, -1) for point in ids], dtype=np.int64)
 
     def gather(self, rows: NDArray[np.integer]) -> Vectors:
         """Return the vectors of the given rows."""
-        ids = [self._ids[row] for row in rows.tolist()]
+        ids = [self._points.terms[row] for row in rows.tolist()]
         found: dict[str, Any] = {}
-        for some in _portions(list(dict.fromkeys(ids))):
+        for some in pages_of(list(dict.fromkeys(ids)), BATCH):
             with refusing(self.collection):
                 there = self.client.retrieve(self.collection, some, with_payload=False, with_vectors=True)
             found |= {str(point.id): point.vector for point in there}
@@ -131,8 +124,7 @@ class QdrantStore:
         points = [PointStruct(id=one, vector=vector.tolist()) for one, vector in zip(ids, vectors, strict=True)]
         with refusing(self.collection):
             self.client.upsert(self.collection, points, wait=True)
-        self._number(ids)
-        return self.rows(hashes)
+        return np.array(list(map(self._points.id, ids)), dtype=np.int64)
 
     def is_finished(self, state: str) -> bool:
         """Return whether every node of a state has a vector, as after `clew embed`."""
@@ -149,8 +141,8 @@ class QdrantStore:
         with refusing(self.collection):
             if self.is_server:
                 self.client.create_payload_index(self.collection, state, PayloadSchemaType.INTEGER)
-            for some in _portions(list(nodes)):
-                told = [SetPayload(payload={state: nodes[row]}, points=[self._ids[row]]) for row in some]
+            for some in pages_of(list(nodes), BATCH):
+                told = [SetPayload(payload={state: nodes[row]}, points=[self._points.terms[row]]) for row in some]
                 self.client.batch_update_points(self.collection, [SetPayloadOperation(set_payload=one) for one in told])
             if not self.client.retrieve(self.collection, [FINISHED]):
                 self.client.upsert(self.collection, [PointStruct(id=FINISHED, vector=[0.0] * self.dimension)])
@@ -174,37 +166,26 @@ class QdrantStore:
         there = np.array([node for point in found.points for node in (point.payload or {})[state]], dtype=np.int32)
         return np.unique(there if nodes is None else np.intersect1d(there, nodes)).astype(np.int32)
 
-    def _number(self, ids: Iterable[str]) -> None:
-        with self._lock:
-            for one in ids:
-                if self._rows.setdefault(one, len(self._ids)) == len(self._ids):
-                    self._ids.append(one)
-
 
 class QdrantVectors(ServedVectors):
     """Vector index with the same ranking as the index on disk."""
 
-    def __init__(
-        self,
-        size: int,
-        text: Callable[[int], str],
-        embedder: Embedder,
-        store: QdrantStore,
-        lexical: Index,
-        *,
-        generation: str,
-        **options: int,
-    ) -> None:
-        self._collection, self.state = store, generation.replace("-", "_")
-        is_complete = store.is_finished(self.state)
-        super().__init__(size, text, embedder, store, lexical, rows=None, is_complete=is_complete, **options)
+    store: QdrantStore
+
+    @property
+    def state(self) -> str:
+        """Name of the state of the base in payloads."""
+        return self.generation.replace("-", "_")
+
+    def _saved_rows(self) -> IntArray | None:
+        """Return unknown rows if every node has a vector, since row numbers are specific to this process."""
+        return np.full(self.size, UNKNOWN, dtype=np.int32) if self.store.is_finished(self.state) else None
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
-        return self._collection.nearest(self.state, vector, nodes, k)
+        return self.store.nearest(self.state, vector, nodes, k)
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
-        """Return the rows of nodes by their texts, since row numbers are specific to this process."""
         return self._sought(nodes)
 
     def _save_rows(self) -> None:
-        self._collection.finish(self.state, self._rows)
+        self.store.finish(self.state, self._rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -139,18 +140,16 @@ LOOKED_AT, MORE = 4, 8
 """Number of strings to check per wanted string if some are filtered, and its growth per attempt."""
 
 
+@dataclass(eq=False, repr=False)
 class TrigramIndex:
     """The strings of every trigram. Strings have one space at both ends."""
 
-    def __init__(
-        self, offsets: NDArray[np.int64], members: IntArray, places: IntArray, lengths: NDArray[np.int64]
-    ) -> None:
-        """Initialise from arrays. Use `TrigramIndex.open` instead."""
-        self.offsets, self.members = offsets, members
-        self.places = places
-        """Original index of each string."""
-        self.lengths = lengths
-        """Number of strings shorter than 0, 1, 2, … characters."""
+    offsets: NDArray[np.int64]
+    members: IntArray
+    places: IntArray
+    """Original index of each string."""
+    lengths: NDArray[np.int64]
+    """Number of strings shorter than 0, 1, 2, … characters."""
 
     @staticmethod
     def write(folder: Path, strings: pa.Array) -> None:

@@ -20,7 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
-from typing import BinaryIO
 from zlib import crc32
 
 import numpy as np
@@ -222,10 +221,9 @@ class VectorStore:
         keys = np.empty(len(hashes), dtype=KEY)
         keys["hash"] = hashes
         keys["check"] = [crc32(v.tobytes(), crc32(h.tobytes())) for h, v in zip(hashes, vectors, strict=True)]
-        with _opened(self.place / "vectors.bin") as file:
-            _write_at(file, count * self.dimension * 4, np.ascontiguousarray(vectors, dtype="<f4").tobytes())
-        with _opened(self.place / "keys.bin") as file:
-            _write_at(file, count * KEY.itemsize, keys.tobytes())
+        numbers = np.ascontiguousarray(vectors, dtype="<f4").tobytes()
+        _write_at(self.place / "vectors.bin", count * self.dimension * 4, numbers)
+        _write_at(self.place / "keys.bin", count * KEY.itemsize, keys.tobytes())
 
     def _refresh(self) -> None:
         """Load vectors that this or another process has added."""
@@ -324,16 +322,11 @@ def file_name(name: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9.-]+', '-', name)[:60]}-{mark}"
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[BinaryIO]:
+def _write_at(file: Path, offset: int, content: bytes) -> None:
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | BINARY, 0o644)
     with os.fdopen(descriptor, "r+b") as opened:
-        yield opened
-
-
-def _write_at(file: BinaryIO, place: int, content: bytes) -> None:
-    file.truncate(place)  # drop the leftovers of a killed writer
-    file.seek(place)
-    file.write(content)
-    file.flush()
-    os.fsync(file.fileno())
+        opened.truncate(offset)  # drop the leftovers of a killed writer
+        opened.seek(offset)
+        opened.write(content)
+        opened.flush()
+        os.fsync(descriptor)

@@ -71,6 +71,8 @@ class KeptVectors(Protocol):
 class VectorIndex(ABC):
     """Ranks nodes by the inner product of the unit vectors of document and question."""
 
+    store: KeptVectors
+
     def __init__(
         self,
         size: int,
@@ -79,18 +81,20 @@ class VectorIndex(ABC):
         store: KeptVectors,
         lexical: Index,
         *,
-        rows: IntArray | None,
-        is_complete: bool,
+        generation: str = "",
         pool: int = 100,
         most: int = 300,
     ) -> None:
-        """Initialise. `text` returns the document of a node, and `rows` has the vector row of each node, or is None.
+        """Open the index. `text` returns the document of a node.
 
-        Until all nodes have vectors, up to `most` given candidates are embedded on demand. If there are more, only the
-        `pool` best lexical hits are embedded.
+        `generation` names the state of the base to which node ids belong. The suffix `-relations` means documents with
+        relations, whose vectors are kept separate. Until all nodes have vectors, up to `most` given candidates are
+        embedded on demand. If there are more, only the `pool` best lexical hits are embedded.
         """
         self.size, self.text, self.embedder, self.store, self.lexical = size, text, embedder, store, lexical
-        self.pool, self.most, self.is_complete = pool, most, is_complete
+        self.generation, self.pool, self.most = generation, pool, most
+        rows = self._saved_rows()
+        self.is_complete = rows is not None
         self._rows = np.full(size, UNKNOWN, dtype=np.int32) if rows is None else rows
         self._lock = RLock()
 
@@ -192,6 +196,10 @@ class VectorIndex(ABC):
     @abstractmethod
     def _shortlist(self, vector: Vectors, nodes: IntArray, k: int) -> IntArray:
         """Return some of the nodes, including the k nearest and all ties."""
+
+    @abstractmethod
+    def _saved_rows(self) -> IntArray | None:
+        """Return the vector row of each node, or None if some nodes have no vector."""
 
     @abstractmethod
     def _save_rows(self) -> None:

@@ -117,17 +117,11 @@ def add_generation(
     return made
 
 
-def current_generation(connection: Connection, base: int) -> int | None:
-    """Return the number of the current generation, or None for a new base."""
-    [number] = row_of(connection, "SELECT generation FROM clew.base WHERE id = %s", base)
-    return None if number is None else int(number)
-
-
-def current_facts(connection: Connection, base: int) -> dict[str, Any]:
-    """Return the facts of the current generation. Empty for a new base."""
-    query = "SELECT g.facts FROM clew.base b JOIN clew.generation g ON g.id = b.generation WHERE b.id = %s"
+def current_state(connection: Connection, base: int) -> tuple[int, dict[str, Any]]:
+    """Return the number and the facts of the current generation. 0 and no facts for a new base."""
+    query = "SELECT g.id, g.facts FROM clew.base b JOIN clew.generation g ON g.id = b.generation WHERE b.id = %s"
     row = connection.execute(query, [base]).fetchone()
-    return {} if row is None else dict(json.loads(row[0]))
+    return (0, {}) if row is None else (row[0], json.loads(row[1]))
 
 
 def make_current(connection: Connection, generation: Generation) -> None:

@@ -201,6 +201,10 @@ class Database:
         """Return the first row, or None if there are no rows."""
         return next(iter(self.rows(query, *given)), None)
 
+    def value(self, query: str, *given: object) -> Any:
+        """Return the value of a query that always returns one row."""
+        return self.rows(query, *given)[0][0]
+
     def ints(self, query: str, *given: object, planned: bool = False) -> np.ndarray[Any, np.dtype[np.int32]]:
         """Return the array of `SELECT array_agg(…)`, empty for null."""
         found = self.rows(query, *given, planned=planned)[0][0]

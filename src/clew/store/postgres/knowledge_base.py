@@ -67,9 +67,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
 
     def array(self, name: str, kind: str) -> NDArray[Any]:
         """Read one of the arrays that each process reads once."""
-        row = self.database.one("SELECT content FROM arrays WHERE name = %s", name)
-        assert row is not None
-        return np.frombuffer(row[0], dtype=kind)
+        return np.frombuffer(self.database.value("SELECT content FROM arrays WHERE name = %s", name), dtype=kind)
 
     # Nodes
 
@@ -230,21 +228,19 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return counts, schema, degrees, size in the database and source notes."""
         tables = "FROM pg_class WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
         size = f"SELECT sum(pg_total_relation_size(oid))::int8 {tables}"
-        row = self.database.one(size, self.generation.schema)
-        return {**self.facts["description"], "bytes": row[0] if row else 0}
+        return {**self.facts["description"], "bytes": self.database.value(size, self.generation.schema)}
 
     def inconsistencies(self) -> list[str]:
         """Return inconsistencies: wrong counts, edges to missing nodes."""
         expected = {"nodes": self.count, "edges": self.edge_count}
         problems = []
         for table, count in expected.items():
-            row = self.database.one(f"SELECT count(*) FROM {table}")
-            if row is None or row[0] != count:
-                problems.append(f"{self.address}: {row and row[0]} {table} instead of {count}: build it again")
+            found = self.database.value(f"SELECT count(*) FROM {table}")
+            if found != count:
+                problems.append(f"{self.address}: {found} {table} instead of {count}: build it again")
         outside = "SELECT count(*) FROM edges WHERE least(head, tail) < 0 OR greatest(head, tail) >= %s"
-        row = self.database.one(outside, self.count)
-        if row is None or row[0]:
-            problems.append(f"{self.address}: {row and row[0]} edges lead to nodes that do not exist: build it again")
+        if lost := self.database.value(outside, self.count):
+            problems.append(f"{self.address}: {lost} edges lead to nodes that do not exist: build it again")
         return problems
 
     # Whole queries
@@ -272,8 +268,8 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
     def other_letters(self) -> str | None:
         """Letters whose lower case differs from Python's, or None if this PostgreSQL knows that of ASCII alone."""
         letters = [letter for letter in map(chr, range(128, 1 << 17)) if letter.lower() != letter]
-        row = self.database.one('SELECT lower(%s::text COLLATE "default")', " ".join(letters))
-        pairs = zip(letters, str(row and row[0]).split(" "), strict=True)
+        lowered = self.database.value('SELECT lower(%s::text COLLATE "default")', " ".join(letters))
+        pairs = zip(letters, lowered.split(" "), strict=True)
         other = [letter for letter, lower in pairs if lower != letter.lower()]
         return "".join(other) + "Σ" if len(other) < len(letters) // 2 else None  # a sigma depends on its place
 

@@ -27,8 +27,7 @@ from clew.store.index.vector_store import hashes_of
 from clew.store.postgres.catalog import (
     Generation,
     add_generation,
-    current_facts,
-    current_generation,
+    current_state,
     make_current,
     row_of,
     sql_file,
@@ -65,9 +64,10 @@ def publish(
     """
     kb = ArrayKnowledgeBase.open(folder)
     with writing(address) as (connection, base):
-        if replacing is not None and (current_generation(connection, base) or 0) != replacing:
+        number, facts = current_state(connection, base)
+        if replacing is not None and number != replacing:
             raise LockedError(f"{address} has changed meanwhile, and nothing was written: try again")
-        if not widen and current_facts(connection, base).get("groups"):
+        if not widen and facts.get("groups"):
             old = PostgresKnowledgeBase.open(address)
             refuse_widening(old.to_tables(), kb.to_tables(), address)
             old.release()

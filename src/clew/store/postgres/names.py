@@ -47,8 +47,7 @@ class PostgresNameTable(NameTable):
 
     def __init__(self, kb: PostgresKnowledgeBase) -> None:
         self.database: Database = kb.database
-        row = self.database.one("SELECT count(*) FROM forms")
-        self._count = int(row[0]) if row else 0
+        self._count: int = self.database.value("SELECT count(*) FROM forms")
         self._forms: dict[int, _Form] = {}
         self._known_words: dict[str, _Word | None] = {}
 

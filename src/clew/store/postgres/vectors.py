@@ -35,8 +35,8 @@ def remembered_embedder(kb: PostgresKnowledgeBase) -> str | None:
 
 def have_all_vectors(kb: PostgresKnowledgeBase) -> bool:
     """Return whether every node has a vector, as after `clew embed`."""
-    row = kb.database.one("SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use")
-    return bool(row and row[0] == len(kb))
+    query = "SELECT count(*) FROM vector_rows r JOIN clew.embedder e ON e.id = r.embedder AND e.in_use"
+    return bool(kb.database.value(query) == len(kb))
 
 
 def renew_vectors(kb: PostgresKnowledgeBase) -> int:
@@ -66,8 +66,7 @@ class PostgresVectorStore:
                 f"{kb.address} contains vectors of {other}, not of {self.name}: run `clew embed KB --embedder {spec}`"
             )
         self.id: int | None = next((number for number, name, _ in told if name == self.name), None)
-        row = None if self.id is None else kb.database.one(f"SELECT count(*) FROM {self.table}")
-        self._size = int(row[0]) if row else 0
+        self._size: int = 0 if self.id is None else kb.database.value(f"SELECT count(*) FROM {self.table}")
 
     @property
     def table(self) -> str:
@@ -167,32 +166,36 @@ class PostgresVectorStore:
 class PostgresVectors(ServedVectors):
     """Vector index with the same ranking as on disk."""
 
+    store: PostgresVectorStore
+
     def __init__(
-        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index, **options: int
+        self, kb: PostgresKnowledgeBase, embedder: Embedder, store: PostgresVectorStore, lexical: Index
     ) -> None:
-        self.kb, self._table = kb, store
+        self.kb = kb
+        super().__init__(len(kb), kb.text, embedder, store, lexical)
+
+    def _saved_rows(self) -> IntArray | None:
+        """Return no rows if every node has a vector, since the database stores them."""
         query = "SELECT count(*) FROM vector_rows WHERE embedder = %s"
-        told = None if store.id is None else kb.database.one(query, store.id)
-        is_complete = told is not None and told[0] == len(kb)
-        rows = np.empty(0, dtype=np.int32) if is_complete else None  # the database stores them
-        super().__init__(len(kb), kb.text, embedder, store, lexical, rows=rows, is_complete=is_complete, **options)
+        is_complete = self.store.id is not None and self.kb.database.value(query, self.store.id) == len(self.kb)
+        return np.empty(0, dtype=np.int32) if is_complete else None
 
     def _nearest_there(self, vector: Vectors, nodes: IntArray | None, k: int) -> IntArray:
         among, exactly = ("", "") if nodes is None else ("AND r.node = ANY(%s)", " + 0")  # avoids the approximate index
         query = (
-            f"SELECT array_agg(node) FROM (SELECT r.node FROM {self._table.table} v "
+            f"SELECT array_agg(node) FROM (SELECT r.node FROM {self.store.table} v "
             f"JOIN vector_rows r ON r.vector = v.row AND r.embedder = %s {among} "
             f"ORDER BY (v.embedding <#> %s::vector){exactly} LIMIT %s) AS found"
         )
         asked = "[" + ",".join(map(repr, vector.tolist())) + "]"
-        given = [self._table.id, *([] if nodes is None else [nodes]), asked, k]
+        given = [self.store.id, *([] if nodes is None else [nodes]), asked, k]
         return np.sort(self.kb.database.ints(query, *given, planned=True))
 
     def _ensure(self, nodes: IntArray) -> NDArray[np.int64]:
         if not self.is_complete:
             return super()._ensure(nodes)
         query = "SELECT node, vector FROM vector_rows WHERE embedder = %s AND node = ANY(%s)"
-        rows = dict(self.kb.database.rows(query, self._table.id, np.asarray(nodes, dtype=np.int32)))
+        rows = dict(self.kb.database.rows(query, self.store.id, np.asarray(nodes, dtype=np.int32)))
         return np.array([rows[node] for node in nodes.tolist()], dtype=np.int64)
 
     def _texts(self, nodes: IntArray) -> list[str]:
@@ -201,11 +204,11 @@ class PostgresVectors(ServedVectors):
 
     def _save_rows(self) -> None:
         def work(connection: Connection) -> None:
-            connection.execute("DELETE FROM vector_rows WHERE embedder = %s", [self._table.id])
+            connection.execute("DELETE FROM vector_rows WHERE embedder = %s", [self.store.id])
             connection.execute(
                 "INSERT INTO vector_rows SELECT %s, place - 1, row "
                 "FROM unnest(%s::int[]) WITH ORDINALITY AS given (row, place)",
-                [self._table.id, self._rows],
+                [self.store.id, self._rows],
             )
 
         if not self.is_complete:

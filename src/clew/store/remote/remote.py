@@ -38,7 +38,7 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclass
 class Interned:
-    """Bidirectional map of handles and ids that grows as the graph is seen."""
+    """Bidirectional map of texts and ids, such as the handles of nodes, that grows as they are seen."""
 
     terms: list[str] = field(default_factory=list)
     ids: dict[str, int] = field(default_factory=dict)

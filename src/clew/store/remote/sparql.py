@@ -157,10 +157,6 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
     def _set(self, terms: Iterable[Term]) -> NodeSet:
         return NodeSet.of(self.intern(terms))
 
-    def _asks(self, node: int, side: Direction) -> bool:
-        """Return whether to query a node, since literals have no outgoing edges."""
-        return side == "in" or self._term(node).startswith("<")
-
     def _ends(
         self, nodes: NodeSet, relation: str | None, side: Direction, others: NodeSet | None
     ) -> Iterator[tuple[int, int, int]]:
@@ -198,14 +194,18 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         predicate = "?p" if relation is None else iri(self.predicate(relation)) + times
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
-        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
-            values = f"VALUES ?s {{ {' '.join(portion)} }}"
+        for values in self._values(nodes, side):
             yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
+
+    def _values(self, nodes: NodeSet, side: Direction) -> Iterator[str]:
+        """Yield a clause for each portion of nodes that may have edges. Literals have no outgoing edges."""
+        terms = [term for term in map(self._term, nodes) if side == "in" or term.startswith("<")]
+        return (f"VALUES ?s {{ {' '.join(portion)} }}" for portion in pages_of(terms, self.reading.batch))
 
     def _counts(self, nodes: NodeSet, side: Direction, by: str) -> Iterable[ResultRow]:
         """Count the edges of these nodes on one side, by relation, or by node and relation."""
-        for portion in pages_of([self._term(node) for node in nodes if self._asks(node, side)], self.reading.batch):
-            where = f"VALUES ?s {{ {' '.join(portion)} }} {self._pattern(side, '?p')}"
+        for values in self._values(nodes, side):
+            where = f"{values} {self._pattern(side, '?p')}"
             yield from self._ask(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
 
     def _pattern(self, side: Direction, predicate: str) -> str:

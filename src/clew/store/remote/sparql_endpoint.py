@@ -11,15 +11,15 @@ import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from clew.core.errors import InputError, QueryRefusedError, StorageError
 from clew.core.kept_texts import KeptTexts
-from clew.core.limits import ReplyTooLongError, read_bounded
+from clew.core.limits import Pace, ReplyTooLongError, read_bounded
 from clew.core.texts import parse_json, whole_text
 from clew.core.trace import span
 
+T = TypeVar("T")
 Term = str
 """An RDF term as SPARQL writes it: <iri>, "text", "text"@en or "1999"^^<type>."""
 RETRIED = frozenset({429, 500, 502, 503, 504})
@@ -71,8 +71,7 @@ class SparqlEndpoint:
         self.url = url
         self.politeness = politeness or Politeness()
         self._client = httpx.Client(timeout=self.politeness.timeout)
-        self._lock = Lock()
-        self._next = 0.0
+        self._pace = Pace(60 * self.politeness.per_second)
         self._kept = KeptTexts(cache, cap=CACHE_CAP)
         weakref.finalize(self, self._client.close)
 
@@ -120,7 +119,7 @@ class SparqlEndpoint:
         for attempt in range(self.politeness.attempts):
             if attempt:
                 time.sleep(min(30.0, 0.5 * 2**attempt) * (0.5 + random.random()))
-            self._wait()
+            self._pace.wait()
             try:
                 status, content = self._post(query)
             except (TimeoutException, TimeoutError) as error:
@@ -152,15 +151,6 @@ class SparqlEndpoint:
             except ReplyTooLongError as failure:
                 raise StorageError(f"{self.url}: {failure}") from None
         return reply.status_code, content
-
-    def _wait(self) -> None:
-        """Limit the number of queries per second over all threads."""
-        with self._lock:
-            now = time.monotonic()
-            start = max(now, self._next)
-            self._next = start + 1 / self.politeness.per_second
-        if start > now:
-            time.sleep(start - now)
 
 
 def iri(text: str) -> Term:
@@ -225,7 +215,7 @@ def _is_iri(text: str) -> bool:
     return bool(text) and not set(text) & _NOT_IN_IRIS
 
 
-def pages_of(terms: list[Term], size: int) -> Iterator[list[Term]]:
-    """Split terms into portions for one VALUES clause each."""
-    for start in range(0, len(terms), size):
-        yield terms[start : start + size]
+def pages_of(items: list[T], size: int) -> Iterator[list[T]]:
+    """Split a list into portions of a size, such as terms for one VALUES clause each."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

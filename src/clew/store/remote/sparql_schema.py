@@ -219,9 +219,7 @@ def can_be_read(endpoint: SparqlEndpoint, reading: EndpointVocabulary) -> bool:
 def read_nodes(endpoint: SparqlEndpoint, reading: EndpointVocabulary) -> Tables:
     """Read every node that is a subject or an object."""
     graph = RdfGraph(
-        reading.language,
-        tuple(dict.fromkeys((reading.label, *NAMES))),
-        tuple(dict.fromkeys((reading.comment, *TEXTS))),
+        reading.language, tuple(dict.fromkeys((reading.label, *NAMES))), tuple(dict.fromkeys((reading.comment, *TEXTS)))
     )
     noise = [re.compile(pattern) for pattern in reading.noise]
     known = {*graph.names, *graph.texts, *ALIASES}

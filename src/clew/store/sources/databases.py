@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,20 +63,15 @@ def is_sqlite(file: Path) -> bool:
         return False
 
 
-@contextmanager
-def open_database(source: str | Path) -> Iterator[Sqlite | DuckDb | AnySql]:
+def open_database(source: str | Path) -> AbstractContextManager[Sqlite | DuckDb | AnySql]:
     """Open a database by URL or file, read-only."""
     if isinstance(source, Path) and source.suffix.lower() == ".duckdb":
         source = f"{DUCKDB_URL}{source}"
     if isinstance(source, str) and source.startswith(_SQLITE_URL):
         source = Path(source.removeprefix(_SQLITE_URL).partition("?")[0])
     if isinstance(source, Path):
-        with _sqlite(source) as opened:
-            yield opened
-        return
-
-    with open_duckdb(source) if source.startswith(DUCKDB_URL) else open_other(source) as other:
-        yield other
+        return _sqlite(source)
+    return open_duckdb(source) if source.startswith(DUCKDB_URL) else open_other(source)
 
 
 @contextmanager

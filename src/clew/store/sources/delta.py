@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import InputError, SourceError
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, Piece, Problem, Tables, Visibility
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, Piece, Problem, Tables, Visibility, texts_of
 from clew.store.graph.visibility import Row, Rules, apply_rules, audience, edge_content, has_groups
 from clew.store.sources.categories import linked_as_in
 from clew.store.sources.columns import kind_of_columns
@@ -75,11 +75,11 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
-    known = _keys(nodes)
+    known = texts_of(nodes)
     rules = old.visibility.rules
     changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
     for piece in delta.upserts.nodes:
-        nodes = tuple(_kept(other, pc.is_in(_text(other, "key"), value_set=_text(piece, "key"))) for other in nodes)
+        nodes = tuple(_kept(other, pc.is_in(other.texts("key"), value_set=piece.texts("key"))) for other in nodes)
     given = tuple(_with_groups(piece, edges) for piece in delta.upserts.edges)
     edges, _ = _without_edges(edges, delta.upserts.edges)
     return replace(
@@ -97,14 +97,14 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
 def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
     skipped = []
     for gone in deleted:
-        keys = _text(gone, "key")
-        absent = pc.invert(pc.is_in(keys, value_set=_keys(nodes)))
+        keys = gone.texts("key")
+        absent = pc.invert(pc.is_in(keys, value_set=texts_of(nodes)))
         for row in pc.indices_nonzero(absent).to_pylist():
             skipped.append(
                 Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
             )
     for gone in deleted:
-        nodes = tuple(_kept(piece, pc.is_in(_text(piece, "key"), value_set=_text(gone, "key"))) for piece in nodes)
+        nodes = tuple(_kept(piece, pc.is_in(piece.texts("key"), value_set=gone.texts("key"))) for piece in nodes)
     return nodes, skipped
 
 
@@ -112,7 +112,7 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
     """Return the edges without the listed (head, relation, tail), and the listed triples that do not exist."""
     wanted: dict[tuple[str, ...], tuple[str, int]] = {}
     for gone in deleted:
-        for row, triple in enumerate(zip(*(_text(gone, name).to_pylist() for name in EDGE_COLUMNS), strict=True)):
+        for row, triple in enumerate(zip(*(gone.texts(name).to_pylist() for name in EDGE_COLUMNS), strict=True)):
             wanted.setdefault(triple, (gone.file, gone.line(row)))
     if not wanted:
         return edges, []
@@ -121,7 +121,7 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
     kept = []
     for piece in edges:
         # compare only the few edges that share a head with the listed edges
-        candidates = pc.indices_nonzero(pc.is_in(_text(piece, "head"), value_set=heads))
+        candidates = pc.indices_nonzero(pc.is_in(piece.texts("head"), value_set=heads))
         near = piece.table.select(EDGE_COLUMNS).take(candidates)
         triples = list(zip(*(near[name].cast(_TEXT).to_pylist() for name in EDGE_COLUMNS), strict=True))
         found.update(wanted.keys() & set(triples))
@@ -142,20 +142,20 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
 def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
     """Remove the edges that a column of changed rows replaces."""
     for given in columns:
-        is_same = pc.equal(_text(edges, "relation"), given.table["relation"][0])
-        edges = _kept(edges, pc.and_(is_same, pc.is_in(_text(edges, "head"), value_set=_text(given, "head"))))
+        is_same = pc.equal(edges.texts("relation"), given.table["relation"][0])
+        edges = _kept(edges, pc.and_(is_same, pc.is_in(edges.texts("head"), value_set=given.texts("head"))))
     return edges
 
 
 def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
     """Mark the edges of deleted nodes."""
-    return pc.or_(*(pc.is_in(_text(edges, end), value_set=_keys(deleted)) for end in ("head", "tail")))
+    return pc.or_(*(pc.is_in(edges.texts(end), value_set=texts_of(deleted)) for end in ("head", "tail")))
 
 
 def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:
     """Fill the rows of a delta with the values of the old nodes with the same keys."""
-    places = pc.index_in(_text(piece, "key"), value_set=known)
-    columns = {"key": _text(piece, "key")}
+    places = pc.index_in(piece.texts("key"), value_set=known)
+    columns = {"key": piece.texts("key")}
     names = dict.fromkeys([*piece.table.column_names, *(name for other in old for name in other.table.column_names)])
     for name in names:
         if name == "key":
@@ -172,7 +172,7 @@ def _ruled(piece: Piece, rules: Rules, known: pa.ChunkedArray) -> Piece:
     """Apply the rules of the base to new nodes without groups."""
     if not rules:
         return piece
-    is_free = pc.invert(pc.is_in(_text(piece, "key"), value_set=known))
+    is_free = pc.invert(pc.is_in(piece.texts("key"), value_set=known))
     if GROUPS in piece.table.column_names:
         is_free = pc.and_(
             is_free, pc.invert(pc.fill_null(pc.greater(pc.list_value_length(piece.table[GROUPS]), 0), False))
@@ -187,8 +187,8 @@ def _with_groups(piece: Piece, old: Sequence[Piece]) -> Piece:
     """
     if not any(map(has_groups, old)):
         return piece
-    heads = _text(piece, "head")
-    near = [row for other in old for row in other.table.filter(pc.is_in(_text(other, "head"), heads)).to_pylist()]
+    heads = piece.texts("head")
+    near = [row for other in old for row in other.table.filter(pc.is_in(other.texts("head"), heads)).to_pylist()]
     before: dict[tuple[str, ...], list[Row]] = {}
     for row in near:
         before.setdefault(tuple(str(row[name]) for name in EDGE_COLUMNS), []).append(row)
@@ -244,21 +244,8 @@ def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) ->
 
 
 def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
-    """Return the piece without the marked rows. The other rows keep their line numbers."""
-    if not pc.any(gone).as_py():
-        return piece
-    stay = pc.invert(gone)
-    rows = pc.indices_nonzero(stay).cast(pa.int64())
-    lines = pc.add(rows, piece.first_line) if piece.lines is None else piece.lines.take(rows)
-    return Piece(piece.table.filter(stay), piece.file, lines=lines)
-
-
-def _keys(pieces: Sequence[Piece]) -> pa.ChunkedArray:
-    return pa.chunked_array([chunk for piece in pieces for chunk in _text(piece, "key").chunks], _TEXT)
-
-
-def _text(piece: Piece, name: str) -> pa.ChunkedArray:
-    return piece.table[name].cast(_TEXT)
+    """Return the piece without the marked rows."""
+    return piece.filter(pc.invert(gone)) if pc.any(gone).as_py() else piece
 
 
 def _key_piece(path: Path, options: SourceOptions) -> Piece:

@@ -96,8 +96,8 @@ def stem_of(path: Path) -> str:
     return name[: len(name) - len(Path(name).suffix)] or name
 
 
-def read_bytes(path: Path) -> bytes:
-    """Read a file, and unpack gzip data independent of its name."""
+def read_bytes(path: Path, small: int = SMALL) -> bytes:
+    """Read a file, and unpack gzip data independent of its name. Any file may unpack to `small` bytes."""
     try:
         data = path.read_bytes()
     except FileNotFoundError as missing:
@@ -106,7 +106,7 @@ def read_bytes(path: Path) -> bytes:
         raise SourceError(f"cannot be read: {failure.strerror or failure}", file=path) from failure
     if data[:2] == b"\x1f\x8b":
         try:
-            most = SMALL + MOST_RATIO * len(data)
+            most = small + MOST_RATIO * len(data)
             with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
                 data = packed.read(most + 1)
             if len(data) > most:

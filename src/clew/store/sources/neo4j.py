@@ -67,10 +67,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
     """Split rows: nodes have an `_id` and edges a `_start`. Both have all columns, most of them empty."""
     is_edge = pc.not_equal(raw.table["_start"], "")
     tables = []
-    for mask, roles, others in (
-        (pc.invert(is_edge), _APOC_NODES, _APOC_EDGES),
-        (is_edge, _APOC_EDGES, _APOC_NODES),
-    ):
+    for mask, roles, others in ((pc.invert(is_edge), _APOC_NODES, _APOC_EDGES), (is_edge, _APOC_EDGES, _APOC_NODES)):
         rows = pc.indices_nonzero(mask)
         table = raw.table.take(rows).drop_columns(list(others))
         if not len(rows):
@@ -80,8 +77,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
         if "type" in columns:
             labels = pc.utf8_ltrim(columns.pop("type"), ":")
             columns |= _labels(labels, ":")
-        lines = pa.array([raw.line(row) for row in rows.to_pylist()], pa.int64())
-        tables.append(replace(raw, table=pa.table(columns), lines=lines))
+        tables.append(replace(raw, table=pa.table(columns), lines=raw.lines_of(rows)))
     return tables
 
 

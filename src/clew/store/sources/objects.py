@@ -230,25 +230,17 @@ def from_pyg(graph: HeteroData | Data) -> Tables:
         count = int(store.num_nodes)
         listed = _listed(store, count)
         keys[kind] = [str(key) for key in listed.pop("key", [f"{kind}/{place}" for place in range(count)])]
-        nodes += [
-            {**{name: values[place] for name, values in listed.items()}, "key": key, "type": kind}
-            for place, key in enumerate(keys[kind])
-        ]
+        rows = ({name: values[place] for name, values in listed.items()} for place in range(count))
+        nodes += [{**row, "key": key, "type": kind} for key, row in zip(keys[kind], rows, strict=True)]
     one = ("entity", "related_to", "entity")
     edge_stores = dict(zip(hetero.edge_types, hetero.edge_stores, strict=True)) if hetero else {one: graph}
     edges: list[dict[str, Any]] = []
     for (head, relation, tail), store in edge_stores.items():
         ends = store.edge_index.tolist()
         listed = {} if hetero is None else _listed(store, len(ends[0]))
-        edges += [
-            {
-                **{name: values[place] for name, values in listed.items()},
-                "head": keys[head][first],
-                "relation": relation,
-                "tail": keys[tail][last],
-            }
-            for place, (first, last) in enumerate(zip(*ends, strict=True))
-        ]
+        for place, (first, last) in enumerate(zip(*ends, strict=True)):
+            row = {name: values[place] for name, values in listed.items()}
+            edges.append({**row, "head": keys[head][first], "relation": relation, "tail": keys[tail][last]})
     return from_tables(nodes, edges or None)
 
 

@@ -380,8 +380,7 @@ def _context(context: Any, file: Path) -> Any:
     if _SCHEMA_ORG.fullmatch(context):
         return _VOCABULARY
     raise SourceError(
-        f"the context {context!r} would have to be downloaded: replace its address by its content",
-        file=file,
+        f"the context {context!r} would have to be downloaded: replace its address by its content", file=file
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from clew.core.disk import list_files
 from clew.core.errors import InputError, SourceError
 from clew.store.graph.node_table import with_edge_groups
-from clew.store.graph.tables import Piece, Problem, Tables, Visibility
+from clew.store.graph.tables import Piece, Problem, Tables, Visibility, texts_of
 from clew.store.remote.bolt import is_graph_address
 from clew.store.sources.bolt import read_graph
 from clew.store.sources.columns import kind_of_columns, node_roles
@@ -191,24 +191,18 @@ def _of_types(
         is_in = not options.include or any(one in options.include for one in matched)
         return is_in and not any(one in options.exclude for one in matched)
 
-    kept, keys = [], pa.array([], pa.large_string())
+    kept = []
     for piece in nodes:
         columns = [name for name in ("key", "type") if name in piece.table.column_names]
         rows = pa.array([is_wanted(row) for row in piece.table.select(columns).to_pylist()], pa.bool_())
-        kept.append(_filtered(piece, rows))
-        keys = pa.concat_arrays([keys, kept[-1].table["key"].cast(pa.large_string()).combine_chunks()])
+        kept.append(piece.filter(rows))
     if unknown := [one for one in options.include + options.exclude if one not in seen]:
         raise InputError(f"{unknown[0]!r}: no node has this type or key: the types are {', '.join(sorted(seen)[:30])}")
+    keys = texts_of(kept)
     if not len(keys):
         raise InputError("--include and --exclude leave no node: name other types or keys")
-    ends = [[pc.is_in(piece.table[end].cast(keys.type), value_set=keys) for end in ("head", "tail")] for piece in edges]
-    return kept, [_filtered(piece, pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
-
-
-def _filtered(piece: Piece, rows: pa.Array | pa.ChunkedArray) -> Piece:
-    places = pc.indices_nonzero(rows).cast(pa.int64())
-    lines = pc.add(places, piece.first_line) if piece.lines is None else piece.lines.take(places)
-    return replace(piece, table=piece.table.take(places), lines=lines)
+    ends = [[pc.is_in(piece.texts(end), value_set=keys) for end in ("head", "tail")] for piece in edges]
+    return kept, [piece.filter(pc.and_(*pair)) for piece, pair in zip(edges, ends, strict=True)]
 
 
 def from_database(url: str, options: SourceOptions | None = None) -> Tables:

@@ -35,14 +35,7 @@ from clew.store.sources.pieces import (
     measured,
     typed_by_content,
 )
-from clew.store.sources.profile import (
-    TableProfile,
-    ends_in_total,
-    nouns_of,
-    profile_tables,
-    split_lists,
-    tell_apart,
-)
+from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists, tell_apart
 
 KEY, TYPE, _NAME, _ALIASES = "\0key", "\0type", "\0name", "\0aliases"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
@@ -450,8 +443,8 @@ def _link_relation(table: SqlTable) -> str:
 
 
 def _edge_piece(columns: Mapping[str, Any], rows: pa.Array, source: Piece, options: SourceOptions) -> Piece:
-    lines = pc.add(rows, source.first_line) if source.lines is None else source.lines.take(rows)
-    return as_edges(RawTable(pa.table(dict(columns)), source.file, lines=lines), edge_options(options))
+    raw = RawTable(pa.table(dict(columns)), source.file, lines=source.lines_of(rows))
+    return as_edges(raw, edge_options(options))
 
 
 def edge_options(options: SourceOptions) -> SourceOptions:
