@@ -312,8 +312,7 @@ class Phrase:
 
     def sentence(self, name: str, *, one: bool) -> str:
         """Return the phrase after a number: "diseases have X", or "huts opened before 1920"."""
-        again = Phrase(self.words, self.pattern, self.outer)
-        predicate = again.described(name, one=one, finite=True)
+        predicate = Phrase(self.words, self.pattern, self.outer).described(name, one=one, finite=True)
         own = [part for part in self.own(name) if self.absence(part, name, one=one) is None]
         is_noun = bool(self.limits(own, name)) or predicate.startswith("that ")
         return self.described(name, one=one) if is_noun else f"{self.noun(name, one=one)} {predicate}".strip()
