@@ -127,8 +127,7 @@ def evaluate(
         raise InputError(f"--method {twice} is given twice: leave out one of them")
     given = opt.assignments(option)
     dataset = prepare(questions, label, limit, seed, topics, titles, sentences=sentences, documents=documents)
-    ledger = Ledger(Budget(calls=max_calls, dollars=max_cost))
-    opened = open_model(model, ledger=ledger)
+    opened = open_model(model, ledger=Ledger(Budget(calls=max_calls, dollars=max_cost)))
     with stages(f"base of {dataset.name}") as stage:
         benchmark = Benchmark(
             dataset,

@@ -97,8 +97,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a base as a DuckDB file. `clew ask --json` gives the SQL of an answer as `query.sql`."""
-    opened = opened_base(base, groups)
-    opened.export(file, force=force)
+    opened_base(base, groups).export(file, force=force)
     tell(as_json, {"file": str(file)}, f"written: {file}")
 
 

@@ -126,8 +126,7 @@ def show(found: Diagnosis) -> None:
     out.line(", ".join(f"{name} {have or 'MISSING'}" for name, have in found.packages.items()))
     rows = [(one.name, "there" if not one.missing else one.install, one.gives) for one in found.extras]
     print_table("Extras", ("extra", "state", "gives"), rows)
-    shown = ", ".join(found.models) or "none, and none is needed"
-    out.line(f"language models: {shown}")
+    out.line(f"language models: {', '.join(found.models) or 'none, and none is needed'}")
     out.line(f"embedder that ships: {found.embedder or 'does not work'}")
     if found.caches:
         print_table("Kept", ("what", "MB", "where"), [(k.what, round(k.bytes / 1e6, 1), k.path) for k in found.caches])

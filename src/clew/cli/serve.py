@@ -174,8 +174,7 @@ def _team(team: Team) -> Team:
 
     password = team.users.make_first_admin(SERVER)
     if password is not None:
-        told = f"The first user is admin, with the password {password}: sign in and choose another one."
-        err.line(told)
+        err.line(f"The first user is admin, with the password {password}: sign in and choose another one.")
     return team
 
 

@@ -62,8 +62,7 @@ def subgraph(
         show_subgraph(tools.kb, found)
         if written is not None:
             out.line(written.written or "")
-            verdict = written.problem or "every entity is named, and no other"
-            out.line((verdict, "dim"))
+            out.line((written.problem or "every entity is named, and no other", "dim"))
 
 
 def written_json(written: WrittenGraph) -> dict[str, object]:

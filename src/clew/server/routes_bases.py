@@ -84,8 +84,7 @@ async def mentions(
     base: BaseOf, state: StateOf, text: Annotated[str, Query(min_length=1, max_length=2000)]
 ) -> list[MentionReply]:
     """Find the names in a text and their possible nodes."""
-    found = await state.asker.in_thread(lambda: base.base().mentions(text))
-    return [MentionReply(**one) for one in found]
+    return [MentionReply(**one) for one in await state.asker.in_thread(lambda: base.base().mentions(text))]
 
 
 @router.get("/{base}/neighbors")

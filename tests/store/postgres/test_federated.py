@@ -104,7 +104,7 @@ def test_vectors_under_a_filter_are_exact_whatever_the_planner_prefers(address, 
         clew.build(Tables((Piece(pa.Table.from_pylist(rows), "n"),), ()), place)
         OpenBase.open(place, embedder="hash").embed_all()
     there = OpenBase.open(address, embedder="hash")
-    table = there.vectors._table.table
+    table = there.vectors.store.table
 
     def work(connection):
         connection.execute(f"CREATE INDEX ON {table} USING hnsw (embedding vector_ip_ops)")

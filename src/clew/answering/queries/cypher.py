@@ -280,8 +280,7 @@ class _Cypher:
                     constants.append(f"{self.names.key(name)} IN {self.listed(end)}")
             if constants and not edge.name:
                 shown = [f"({_name(end)})" if end in edge.variables else node(end) for end in map(str, ends)]
-                inside = _arrow(edge).join(shown)
-                tests.append(f"EXISTS {{ MATCH {inside} WHERE {' AND '.join(constants)} }}")
+                tests.append(f"EXISTS {{ MATCH {_arrow(edge).join(shown)} WHERE {' AND '.join(constants)} }}")
             else:
                 clauses.append(f"{node(str(ends[0]))}{_arrow(edge)}{node(str(ends[1]))}")
                 tests += constants
@@ -486,8 +485,7 @@ class _Cypher:
             return f"count({self.shown(ql.Var(first), scope)})" if complete and first else "count(*)"
         value = self.value(part.argument, scope)
         if value is None:
-            missing = self.shown(part.argument, scope)
-            return f"{'count' if part.function == 'count' else 'min'}({missing})"
+            return f"{'count' if part.function == 'count' else 'min'}({self.shown(part.argument, scope)})"
         if complete and first:
             value = f"CASE WHEN {self.value(ql.Var(first), scope)} IS NOT NULL THEN {value} END"
         if part.function in ("min", "max") and scope.kind(part.argument) == "text":

@@ -576,8 +576,7 @@ class _Extension:
                 self.table = self.table.take(self.run.holds(formula, self.table))
         if self.keep is None:
             return
-        waiting = (*self.pending, *self.formulas, *self.optional)
-        needed = self.keep.union(*map(ql.names_used, waiting))
+        needed = self.keep.union(*map(ql.names_used, (*self.pending, *self.formulas, *self.optional)))
         columns = {name: column for name, column in self.table.columns.items() if name in needed}
         if len(columns) < len(self.table.columns):
             keys = [column.astype(np.int64) for column in columns.values()]

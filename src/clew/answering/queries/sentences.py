@@ -155,8 +155,7 @@ def description(kb: KnowledgeBase, node: int) -> str:
     ]
     parts = ["; ".join(values[:ATTRIBUTES])] if values else []
     here = NodeSet.of([node])
-    uses = sorted(kb.relations(here), key=lambda use: (use.direction != "out", use.count))
-    for use in uses[:RELATIONS]:
+    for use in sorted(kb.relations(here), key=lambda use: (use.direction != "out", use.count))[:RELATIONS]:
         others = kb.neighbors(here, use.relation, use.direction)
         named = [ref.name for ref in kb.refs(others.array[:NAMES])]
         more = f" and {len(others) - NAMES:,} more" if len(others) > NAMES else ""

@@ -414,8 +414,7 @@ class _Sparql:
         value = self.value(left, level)
         if isinstance(right, ql.Named | ql.Nodes):
             return f"({value} {'' if formula.comparison == '=' else 'NOT '}IN ({', '.join(self.iris(right))}))"
-        other = scope.kind(right)
-        if not comparable(kind, other):
+        if not comparable(kind, scope.kind(right)):
             return "false"
         if formula.comparison == "in":
             assert isinstance(right, ql.Subquery)

@@ -327,8 +327,7 @@ class _Sql:
             return self.literal(left, kind, literal_checks(kind, formula.comparison, right.value))
         if isinstance(right, ql.Named | ql.Nodes):
             return f"({left} {'' if formula.comparison == '=' else 'NOT '}{self.among(right)})"
-        other = scope.kind(right)
-        if not comparable(kind, other):
+        if not comparable(kind, scope.kind(right)):
             return "FALSE"
         if formula.comparison == "in":
             assert isinstance(right, ql.Subquery)

@@ -28,8 +28,7 @@ def witnesses(kb: KnowledgeBase, query: Query, row: Sequence[Any], limit: int = 
                 query = find(expression.name, None, pattern)
                 break
     backing = solutions(kb, query, row, CONSIDERED)
-    start = expression.name if isinstance(expression, Var) else ""
-    edges = outward(query.pattern, start)
+    edges = outward(query.pattern, expression.name if isinstance(expression, Var) else "")
     found = [tuple(fact for edge in edges for fact in _facts(kb, edge, one)) for one in backing]
     different = {
         tuple((fact.head.id, fact.relation, fact.tail.id) for fact in facts): facts

@@ -109,8 +109,7 @@ def _annotations(file: Path, names: dict[str, str]) -> tuple[pa.Table, pa.Table]
             "aliases": [spelled[:-1] for spelled in spellings],
         }
     )
-    aspects = pa.array(ASPECTS)
-    named = pa.array(ASPECTS.values()).take(pc.index_in(table["aspect"], value_set=aspects))
+    named = pa.array(ASPECTS.values()).take(pc.index_in(table["aspect"], value_set=pa.array(ASPECTS)))
     absent = pc.or_(pc.equal(table["qualifier"], "NOT"), pc.match_substring_regex(table["frequency"], NOBODY))
     relation = pc.if_else(absent, "excludes_phenotype", named)
     facts = pa.table(

@@ -110,8 +110,7 @@ def _read_questions(file: Path) -> list[Question]:
     questions = []
     for row in reader:
         try:
-            answers = ast.literal_eval(row["answer_ids"])
-            gold = tuple(str(int(answer)) for answer in answers)
+            gold = tuple(str(int(answer)) for answer in ast.literal_eval(row["answer_ids"]))
         except (ValueError, SyntaxError, TypeError) as error:
             shown = row["answer_ids"] if row["answer_ids"] is None else row["answer_ids"][:60]
             raise SourceError(

@@ -264,8 +264,7 @@ def load_iirc(path: Path, split: str | None = None) -> Dataset:
 
 def _paragraphs(pool: ParagraphPool, title: str, text: str) -> list[Paragraph]:
     """Split an article into paragraphs and remove its tags."""
-    plain = html.unescape(_TAG.sub("", text))
-    parts = [part.strip() for part in re.split(r"\n+", plain) if part.strip()]
+    parts = [part.strip() for part in re.split(r"\n+", html.unescape(_TAG.sub("", text))) if part.strip()]
     return [pool.add(title, sentences(part) or [part]) for part in parts]
 
 

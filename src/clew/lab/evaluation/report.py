@@ -33,8 +33,7 @@ def load_runs(folders: Sequence[Path]) -> list[Run]:
     runs = []
     for folder in find_runs(folders):
         setup = read_setup(folder)
-        rows = sorted(read_rows(folder), key=lambda row: row.id)
-        runs.append(Run(setup, tuple(rows)))
+        runs.append(Run(setup, tuple(sorted(read_rows(folder), key=lambda row: row.id))))
     return runs
 
 

@@ -87,8 +87,7 @@ def distinct_steps(kb: ArrayKnowledgeBase) -> dict[TemplateStep, int]:
 def _extension(kb: ArrayKnowledgeBase, step: TemplateStep) -> tuple[bytes, ...]:
     """Return a signature of a step: the number of targets and the targets of some nodes."""
     sources = kb.nodes(step.source)
-    stride = max(1, len(sources) // PROBES)
-    probes = sources.array[::stride]
+    probes = sources.array[:: max(1, len(sources) // PROBES)]
     targets = kb.nodes(step.target)
     near = [kb.neighbors(NodeSet.of([int(node)]), step.relation, step.direction) & targets for node in probes]
     total = len(kb.neighbors(sources, step.relation, step.direction) & targets)

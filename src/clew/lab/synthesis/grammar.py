@@ -97,8 +97,7 @@ def _unless_repeated(label: str, noun: str, other: str) -> str:
 def relation_row(step: TemplateStep, schema: Schema) -> Relation:
     """Return the schema row of a step."""
     ends = (step.source, step.target) if step.direction == "out" else (step.target, step.source)
-    rows = schema.relation_rows(step.relation)
-    return next(row for row in rows if (row.head, row.tail) == ends)
+    return next(row for row in schema.relation_rows(step.relation) if (row.head, row.tail) == ends)
 
 
 def active(label: str, other: str, negated: bool = False) -> Clause:

@@ -106,8 +106,7 @@ def synthesise(
     for _ in range(ROUNDS):
         drafts = [draft for _, draft in zip(range(wanted), drawing, strict=False)]
         moved = partial(_moved, progress, len(made.rows), plan.count)
-        results = finish_all(steps, drafts, log, moved, check)
-        for result in results:
+        for result in finish_all(steps, drafts, log, moved, check):
             _accept(result, plan, made, questions)
         missing = plan.count - len(made.rows)
         if missing <= 0 or not drafts:

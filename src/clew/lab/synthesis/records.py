@@ -121,8 +121,7 @@ def violations(kb: KnowledgeBase, rows: Sequence[Row]) -> dict[str, list[str]]:
 
 def gold_rows(kb: KnowledgeBase, query: AnyQuery) -> list[list[Any]]:
     """Return the rows of a query as JSON has them, nodes by their keys."""
-    shown = execute(kb, query).rows
-    return [[_plain(cell) for cell in row] for row in shown]
+    return [[_plain(cell) for cell in row] for row in execute(kb, query).rows]
 
 
 def _plain(cell: Any) -> Any:

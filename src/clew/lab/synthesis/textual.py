@@ -126,8 +126,7 @@ def phrases(text: str) -> Iterator[tuple[str, list[Token]]]:
     """Yield word sequences without punctuation that start and end with a content word."""
     borders = [0, *(place.end() for place in _BREAK.finditer(text)), len(text)]
     for begin, end in pairwise(borders):
-        piece = text[begin:end]
-        tokens = [Token(t.text, t.start + begin, t.end + begin) for t in tokenise(piece)]
+        tokens = [Token(t.text, t.start + begin, t.end + begin) for t in tokenise(text[begin:end])]
         for first in range(len(tokens)):
             for last in range(first + SHORTEST - 1, min(first + LONGEST, len(tokens))):
                 edge = (tokens[first].text, tokens[last].text)

@@ -180,8 +180,7 @@ class _Exploration:
                 return f"{observation.text}\n{IF_MEANT if is_doubtful else 'No answer yet.'}"
             return self.by_query(executed, 0.0 if executed.is_empty else ALONE)
         keys = [*map(_bare, step.keys[:MOST_KEYS])]
-        nodes = self.tools.kb.ids(keys)
-        there = {ref.key for ref in self.tools.kb.refs(nodes) if ref.id in self.seen}
+        there = {ref.key for ref in self.tools.kb.refs(self.tools.kb.ids(keys)) if ref.id in self.seen}
         unseen = [key for key in keys if key not in there]
         if unseen and not is_last:
             return cut_end(f"Error: no result has shown {', '.join(unseen)}: search for them", self.result_tokens)

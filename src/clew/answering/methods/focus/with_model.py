@@ -96,8 +96,7 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
     ours = with_known_names(reader_parser(tools).parse(question, tools.kb.schema), tools.names)
     if (ours.certainty or 0.0) >= certain and not ours.is_loose and not ours.unknown:
         return ours
-    model = tools.required_model("reading a question twice")
-    formulator = Formulator(model, description_of(tools))
+    formulator = Formulator(tools.required_model("reading a question twice"), description_of(tools))
     other = _outcome(ours, tools)
     theirs, executed = _carried_out(formulator, question, ours, other, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:

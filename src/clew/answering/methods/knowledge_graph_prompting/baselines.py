@@ -211,8 +211,7 @@ def next_thought(
 
 def read_thought(completion: Completion) -> str:
     """Return the first sentence of a reply."""
-    text = completion.text.strip().removeprefix("A:").strip()
-    found = sentences(text)
+    found = sentences(completion.text.strip().removeprefix("A:").strip())
     if not found:
         raise ReplyError("the reply holds no sentence")
     return " ".join(found[0].split())

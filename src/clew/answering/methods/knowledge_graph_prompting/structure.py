@@ -184,8 +184,7 @@ class StructureAnswers:
         for document in documents:
             own = outline.map(document)
             first = [(self.kb.node(node), own.title) for node in own.readable[:20].tolist()]
-            opening = summaries.sentences_of(first, min(each, 8))
-            about = summaries.central(opening, self._embed, 1)
+            about = summaries.central(summaries.sentences_of(first, min(each, 8)), self._embed, 1)
             sections = [heading.title for heading in top_level(own.headings)][:MAIN_SECTIONS]
             facts = [f"{len(own.page_nodes)} pages"] if own.page_nodes else []
             facts += [f"sections: {'; '.join(sections)}"] if sections else []

@@ -57,8 +57,7 @@ class Bm25(Method):
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """Return ranked nodes with the matching sentence of each."""
-        words = words_of(tools, self.with_relations)
-        ranking = words.search(question, self.k, among=answer_nodes(tools.kb))
+        ranking = words_of(tools, self.with_relations).search(question, self.k, among=answer_nodes(tools.kb))
         return answer_with_passages(tools.kb, question, ranking, relations=self.with_relations)
 
 

@@ -176,8 +176,7 @@ class FeaturePipeline:
         if unknown or not self.groups:
             wrong = f"no feature group {', '.join(unknown)}" if unknown else "no feature group given"
             raise InputError(f"{wrong}: choose among {', '.join(GROUPS)}")
-        ordered = tuple(group for group in GROUPS if group in self.groups)
-        object.__setattr__(self, "groups", ordered)
+        object.__setattr__(self, "groups", tuple(group for group in GROUPS if group in self.groups))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

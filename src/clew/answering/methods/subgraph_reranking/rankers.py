@@ -114,8 +114,7 @@ class SemanticRanker:
         if not len(pool):
             return np.empty(0)
         question = self.embedder.embed([pool.question], role="query")[0]
-        cosines = self.embedder.embed(self.texts(pool), role="document") @ question
-        return np.asarray(cosines, dtype=np.float64)
+        return np.asarray(self.embedder.embed(self.texts(pool), role="document") @ question, dtype=np.float64)
 
 
 @dataclass(frozen=True)
