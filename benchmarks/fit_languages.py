@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.answering.reading.encoders import SHIPPED, Encoders
 from clew.answering.reading.other_languages import BRIDGE
-from clew.answering.reading.scoring import Span, masked
+from clew.answering.reading.scoring import TypedSpan, masked
 from clew.lab.training.reader.examples import read_sources
 from clew.models.embedding.multilingual import MultilingualEmbedder
 
@@ -44,13 +44,15 @@ def translated(file: Path, most: int, rng: random.Random) -> Iterator[Pair]:
     for question in json.loads(gzip.decompress(file.read_bytes())):
         kind, text = KINDS[question["category"]], question["question"]
         every = [one for one in question["questionEntity"] if one.get("span") and one["entityType"] == "entity"]
-        spans = [(Span(*one["span"], kind), one["mention"]) for one in sorted(every, key=lambda one: one["span"])]
+        spans = [(TypedSpan(*one["span"], kind), one["mention"]) for one in sorted(every, key=lambda one: one["span"])]
         if any(one[0].end > other[0].start for one, other in pairwise(spans)):
             continue
         for code, said in question["translations"].items():
             places = [said.find(name) for _, name in spans] if said else [-1]
             if spans and min(places) >= 0:
-                own = [Span(place, place + len(name), kind) for place, (_, name) in zip(places, spans, strict=True)]
+                own = [
+                    TypedSpan(place, place + len(name), kind) for place, (_, name) in zip(places, spans, strict=True)
+                ]
                 focus = rng.choice([None, *range(len(own))])
                 pair = (masked(said, own, focus), masked(text, [span for span, _ in spans], focus))
             else:
@@ -74,7 +76,7 @@ def templates(file: Path) -> Iterator[tuple[int, str, str, str]]:
 def _marked(text: str, kinds: dict[str, str], focus: str | None) -> str:
     found = list(NAME.finditer(text))
     names = [one[0] for one in found]
-    return masked(text, [Span(*one.span(), kinds[one[0]]) for one in found], names.index(focus) if focus else None)
+    return masked(text, [TypedSpan(*one.span(), kinds[one[0]]) for one in found], names.index(focus) if focus else None)
 
 
 def solved(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix
 
 from clew.answering.methods.knowledge_graph_prompting.method import KnowledgeGraphPrompting
 from clew.answering.reading.extraction.asked import Asked
-from clew.answering.reading.extraction.clues import Candidate, Evidence
+from clew.answering.reading.extraction.clues import CluedSpan, Evidence
 from clew.answering.reading.extraction.comparing import compared
 from clew.answering.roles.read import ANSWER, BestSpan, best_candidate, shipped_weights
 from clew.core.roles import Reading, Source
@@ -39,7 +39,7 @@ LEAST = 0.05
 class Example:
     reading: Reading
     answers: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CluedSpan, ...]
     worth: np.ndarray
     """Of each candidate: 1 for the answer; where no span is the answer, the F1 of those that share half with it."""
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.answering.reading.documents.close_reading import writes
 from clew.answering.reading.extraction.asked import Asked
-from clew.answering.reading.extraction.clues import Candidate, Evidence
+from clew.answering.reading.extraction.clues import CluedSpan, Evidence
 from clew.answering.reading.extraction.comparing import compared
 from clew.answering.reading.extraction.facts import day, life
 from clew.answering.reading.extraction.spans import spans
@@ -125,8 +125,8 @@ def test_spans_lie_inside_their_sentence(text):
 
 
 def test_the_same_words_in_several_places_speak_for_each_other():
-    once = Candidate("A", "a", 0, {"clue": 1.2})
-    twice = [Candidate("B", "b", 1, {"clue": 1.0}), Candidate("b", "b", 2, {"clue": 0.9})]
+    once = CluedSpan("A", "a", 0, {"clue": 1.2})
+    twice = [CluedSpan("B", "b", 1, {"clue": 1.0}), CluedSpan("b", "b", 2, {"clue": 0.9})]
     chosen = best_candidate([once, *twice], {"clue": 1.0})
     assert chosen is twice[0]
     assert best_candidate([], {}) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.answering.queries.certificates import formal_query
-from clew.answering.reading.mentions import Named, Sense
+from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import FORMS, Branch, Plan, Requirement, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import quantities
@@ -41,7 +41,7 @@ OUT, IN = {"directedBy": 0, "has_genre": 2, "KNOWS": 4}, {"directedBy": 1, "has_
 
 
 def named(text, kind, how="exact", alias=None):
-    return Named(0, len(text), text, (Sense(kind, (Link(0, alias or text, how, 1.0),)),))
+    return NamedSpan(0, len(text), text, (Sense(kind, (Link(0, alias or text, how, 1.0),)),))
 
 
 def translated(plan, *mentions, question=""):

@@ -175,14 +175,14 @@ def test_training_lowers_the_loss_and_writes_what_reads_the_same(house, tmp_path
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.lab.training.networks import EncoderSize
-    from clew.lab.training.passages.fitting import Fitting, Settings, fit_passages, measure
+    from clew.lab.training.passages.fitting import PassageFitting, PassageSettings, fit_passages, measure
 
-    settings = Settings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
+    settings = PassageSettings(epochs=2, rate=1e-3, size=EncoderSize(1, 4, 64))
     figures = fit_passages([house], tmp_path, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     read = PassageNetwork(tmp_path)
     assert {"single in 1", "multi in 10 by search"} <= set(measure([house], read))
-    fitting = Fitting.open(settings, tokenised([house]), lambda _: None)
+    fitting = PassageFitting.open(settings, tokenised([house]), lambda _: None)
     network, _ = fitting.fit(None)
     pairs = fitting.lessons.candidates[:3]
     exact = fitting.judge(network, pairs)
@@ -202,14 +202,14 @@ def test_training_starts_from_a_cross_encoder_with_the_same_words(house, tmp_pat
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from transformers import BertConfig, BertForSequenceClassification
 
-    from clew.lab.training.passages.fitting import Settings, fit_passages
+    from clew.lab.training.passages.fitting import PassageSettings, fit_passages
 
     BertForSequenceClassification(BertConfig(**SHAPE)).save_pretrained(tmp_path / "start")
     BertForSequenceClassification(BertConfig(**SHAPE | {"hidden_size": 32})).save_pretrained(tmp_path / "other")
-    fit_passages([house], tmp_path / "out", Settings(epochs=1), {}, print, tmp_path / "start")
+    fit_passages([house], tmp_path / "out", PassageSettings(epochs=1), {}, print, tmp_path / "start")
     assert PassageNetwork(tmp_path / "out").read("pump?", house.passages[:1])
     with pytest.raises(InputError, match="384 dimensions"):
-        fit_passages([house], tmp_path / "new", Settings(epochs=1), {}, print, tmp_path / "other")
+        fit_passages([house], tmp_path / "new", PassageSettings(epochs=1), {}, print, tmp_path / "other")
 
 
 @pytest.mark.filterwarnings("ignore")

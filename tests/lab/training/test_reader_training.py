@@ -59,10 +59,14 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_p
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     from clew.lab.training.networks import EncoderSize
-    from clew.lab.training.reader.fitting import Settings, fit_reader, measure
+    from clew.lab.training.reader.fitting import ReaderSettings, fit_reader, measure
 
     steps = {"epochs": 4, "choice_epochs": 2, "batch": 4, "together": 1, "choice_batch": 4, "rate": 3e-4}
-    settings, schemas, out = Settings(**steps, size=EncoderSize(1, 4, 64)), read_sources([source]), tmp_path / "out"
+    settings, schemas, out = (
+        ReaderSettings(**steps, size=EncoderSize(1, 4, 64)),
+        read_sources([source]),
+        tmp_path / "out",
+    )
     figures = fit_reader(schemas, out, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     encoders = Encoders(out)

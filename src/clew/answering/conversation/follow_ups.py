@@ -20,13 +20,12 @@ from clew.answering.reading.follow_ups import (
     switched,
     telling_words,
 )
-from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.mentions import NamedSpan, Sense, find_named
 from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.core.nouns import plural, singular
-from clew.core.query import Aggregate, Attribute, Column, Compare, Order, Pattern, Query, Var, find, requiring
-from clew.core.query import Named as Name
+from clew.core.query import Aggregate, Attribute, Column, Compare, Named, Order, Pattern, Query, Var, find, requiring
 from clew.core.roles import Parse
 from clew.core.schema import Schema, words_of
 from clew.core.types import Answer, NodeSet
@@ -42,7 +41,7 @@ class Turn:
     question: str
     asked: str
     answer: Answer
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedSpan, ...] = ()
     """Names in the complete question, including words that refer back."""
     within: NodeSet | None = None
     """The earlier matches that the question was restricted to, if any."""
@@ -61,7 +60,7 @@ class FollowUpReading:
     parse: Parse | None = None
     """None if `asked` is a complete question."""
     fixes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedSpan, ...] = ()
     within: NodeSet | None = None
     is_query: bool = False
     """Whether `asked` is a query of the query language."""
@@ -100,7 +99,7 @@ class FollowUps:
         names = self._names(question)
         return not names or not self._telling(question, names)
 
-    def _telling(self, text: str, names: Sequence[Named]) -> list[str]:
+    def _telling(self, text: str, names: Sequence[NamedSpan]) -> list[str]:
         """Return the words other than names, numbers and node types."""
         kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
         telling = telling_words(text, [(name.start, name.end) for name in names])
@@ -201,7 +200,7 @@ class FollowUps:
         ):
             return None
         label = f"the {len(nodes)} found before"
-        among = Compare(Var(read.variable), "=", Name(label, kind))
+        among = Compare(Var(read.variable), "=", Named(label, kind))
         query = replace(read.query, pattern=requiring(read.query.pattern, among))
         parse = replace(parse, interpretation=replace(read, query=query), alternatives=(), is_loose=False)
         return FollowUpReading(asked, parse, {label: self._keys(nodes)}, tuple(names), nodes)
@@ -209,7 +208,7 @@ class FollowUps:
     def _about(self, question: str, points: Pointing, kind: str, nodes: NodeSet) -> FollowUpReading:
         """Read the words that refer back as one more name."""
         links = tuple(Link(node, points.text, "exact", 1.0) for node in nodes)
-        named = Named(points.start, points.end, points.text, (Sense(kind, links),))
+        named = NamedSpan(points.start, points.end, points.text, (Sense(kind, links),))
         clear = [one for one in self._names(question) if one.end <= points.start or points.end <= one.start]
         names = sorted([*clear, named], key=lambda one: one.start)
         parse = replace(self._parsed(question, names), is_loose=False)
@@ -237,7 +236,7 @@ class FollowUps:
             old = last.named[-1]
             yield FollowUpReading(replaced(last.asked, [(old.start, old.end, rest)]))
 
-    def _switchable(self, names: Sequence[Named]) -> Turn:
+    def _switchable(self, names: Sequence[NamedSpan]) -> Turn:
         """Return the latest turn that names a node of the same type, or else the last turn."""
         kinds = {sense.type for name in names for sense in name.senses}
         for turn in reversed(self.turns[-REMEMBERED:]):
@@ -294,10 +293,10 @@ class FollowUps:
     def _keys(self, nodes: NodeSet) -> tuple[str, ...]:
         return tuple(ref.key for ref in self.tools.kb.refs(nodes.array))
 
-    def _names(self, text: str) -> list[Named]:
+    def _names(self, text: str) -> list[NamedSpan]:
         return find_named(text, self.tools.kb, self.tools.names)[1]
 
-    def _parsed(self, question: str, names: Sequence[Named]) -> Parse:
+    def _parsed(self, question: str, names: Sequence[NamedSpan]) -> Parse:
         return LearnedParser(self._reader).parsed(self._reader.understand(question, names))
 
     @property
@@ -319,7 +318,7 @@ class FollowUps:
         return bool(schema.relations) and not schema.holds_passages and isinstance(self.tools.kb, StoredKnowledgeBase)
 
 
-def _exchanged(old: Sequence[Named], new: Sequence[Named]) -> list[tuple[int, int, str]]:
+def _exchanged(old: Sequence[NamedSpan], new: Sequence[NamedSpan]) -> list[tuple[int, int, str]]:
     """Replace an old name of the same type by each new name, or else the last old name not yet replaced."""
     left, pieces = list(old), []
     for name in new:

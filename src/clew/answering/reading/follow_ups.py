@@ -19,7 +19,7 @@ from clew.store.index.tokens import stop_words, tokenise
 
 
 @dataclass(frozen=True)
-class _Words:
+class _FollowUpWords:
     ties: re.Pattern[str]
     switch: re.Pattern[str]
     reasons: re.Pattern[str]
@@ -36,14 +36,14 @@ class _Words:
 
 
 @cache
-def _words(language: str = "en") -> _Words:
+def _words(language: str = "en") -> _FollowUpWords:
     lists = tomllib.loads(files("clew.answering.reading").joinpath(language, "follow_ups.toml").read_text("utf-8"))
     joined = {name: "|".join(f"(?:{pattern})" for pattern in some) for name, some in lists.items()}
 
     def anywhere(name: str) -> re.Pattern[str]:
         return re.compile(rf"\b(?:{joined[name]})(?!\w)", re.IGNORECASE)
 
-    return _Words(
+    return _FollowUpWords(
         re.compile(rf"\W*(?:(?:{joined['ties']})\b[\s,:.!-]*)+", re.IGNORECASE),
         re.compile(rf"\W*(?:{joined['switches']})\b[\s,:]*", re.IGNORECASE),
         re.compile(rf"\W*(?:{joined['reasons']})\W*", re.IGNORECASE),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.answering.reading.mentions import Named, Sense
+from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import Plan
 from clew.answering.reading.quantities import Quantity
 from clew.core.types import UnknownName
@@ -29,7 +29,7 @@ class Meaning:
     """One interpretation of the question."""
 
     plan: Plan
-    named: tuple[Named, ...]
+    named: tuple[NamedSpan, ...]
     """The mentions that the plan refers to by index."""
     senses: tuple[Sense, ...]
     """The sense of each mention."""
@@ -52,7 +52,7 @@ class Understanding:
     """Possible meanings of a question, the likeliest first."""
 
     question: str
-    named: tuple[Named, ...] = ()
+    named: tuple[NamedSpan, ...] = ()
     meanings: tuple[Meaning, ...] = ()
     certainty: float = 0.0
     """Probability that the first meaning is right."""

@@ -50,7 +50,7 @@ class Sense:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedSpan:
     """A span of the question and its senses, the likeliest first."""
 
     start: int
@@ -80,7 +80,7 @@ class Named:
         return self.text.islower() and " " not in self.text and not link.alias.islower()
 
 
-def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[Named]]:
+def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[NamedSpan]]:
     """Return the question without brackets, and its mentions: the names in brackets, or otherwise all names."""
     marked = list(MARKED.finditer(question))
     if marked:
@@ -96,9 +96,9 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
     return question, _joined(named, question)[:MOST_NAMED]
 
 
-def _joined(named: Sequence[Named], question: str) -> list[Named]:
+def _joined(named: Sequence[NamedSpan], question: str) -> list[NamedSpan]:
     """Join neighbouring spans that refer to the same nodes: "Ada" and "Lovelace bus" for the Ada Lovelace Bus Line."""
-    found: list[Named] = []
+    found: list[NamedSpan] = []
     for one in named:
         before = found[-1] if found else one
         is_next = before is not one and not question[before.end : one.start].strip()
@@ -110,7 +110,7 @@ def _joined(named: Sequence[Named], question: str) -> list[Named]:
     return found
 
 
-def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: Names) -> Named | None:
+def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: Names) -> NamedSpan | None:
     """Return the likeliest link of a span that must be a name, or None if no span has a likely link."""
     best, found = LINKED, None
     for start, end in spans:
@@ -137,7 +137,7 @@ def _places(language: str = "en") -> dict[str, list[str]]:
     return places
 
 
-def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
+def _peoples(question: str, kb: Explorable, names: Names) -> list[NamedSpan]:
     """Return demonyms of places in the base. Accept lower case only if the whole question is in lower case."""
     places, lowered = _places(), question.lower()
     words = sorted((people for people in places if people in lowered), key=len, reverse=True)
@@ -153,7 +153,7 @@ def _peoples(question: str, kb: Explorable, names: Names) -> list[Named]:
     return found
 
 
-def _with_people(named: list[Named], people: Named) -> list[Named]:
+def _with_people(named: list[NamedSpan], people: NamedSpan) -> list[NamedSpan]:
     """Add a demonym to the mentions.
 
     If the same span is also an exact name, such as a language, add senses to it. A longer exact name takes precedence.
@@ -192,13 +192,13 @@ def _begins_few(mention: Mention) -> bool:
     return len(mention.links) <= FEW and all(begins.match(link.alias) for link in mention.links)
 
 
-def _named(mention: Mention, kb: Explorable) -> Named:
+def _named(mention: Mention, kb: Explorable) -> NamedSpan:
     links = _as_good(mention.links)
     by_type: dict[str, list[Link]] = {}
     for link, ref in zip(links, kb.refs([link.node for link in links]), strict=True):
         by_type.setdefault(ref.type, []).append(link)
     senses = tuple(Sense(kind, tuple(_as_meant(some))) for kind, some in by_type.items())
-    return Named(mention.start, mention.end, mention.text, senses)
+    return NamedSpan(mention.start, mention.end, mention.text, senses)
 
 
 def _as_good(links: Sequence[Link]) -> Sequence[Link]:

@@ -65,7 +65,7 @@ class Taught:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FoundPath:
     path: RelationPath
     places: Places
     """Vocabulary indexes of the path's moves."""
@@ -115,7 +115,7 @@ class PathRanker:
 
     # 1 and 2
 
-    def _explored(self, vector: Floats, topic: NodeSet, depth: int) -> list[_Found]:
+    def _explored(self, vector: Floats, topic: NodeSet, depth: int) -> list[_FoundPath]:
         kind = self._kind(topic)
         lengths = length_scores(self.vocabulary, self.encoders.heads, self.kb.schema.type_code[kind])
         reached: dict[RelationPath, NodeSet] = {RelationPath(topic): topic}
@@ -138,7 +138,7 @@ class PathRanker:
                     longer = path.then(lead.hop)
                     if len(places) == length:
                         prior = score + float(lengths[length - 1])
-                        found.append(_Found(longer, places, reached[longer], prior))
+                        found.append(_FoundPath(longer, places, reached[longer], prior))
                     elif not self.explorer.leads_to_values(lead.hop[-1], reached[path]):
                         level.append((score, longer, places))
         return found
@@ -209,7 +209,7 @@ class PathRanker:
     # 3
 
     def _chosen(
-        self, question: str, masked: str, topic: NodeSet, found: Sequence[_Found], encoders: Encoders
+        self, question: str, masked: str, topic: NodeSet, found: Sequence[_FoundPath], encoders: Encoders
     ) -> Floats:
         """Return log-probabilities. Paths that the second encoder did not read score lower than paths that it did."""
         priors = np.array([one.prior for one in found])
@@ -223,7 +223,7 @@ class PathRanker:
 
     # 4
 
-    def _remembered(self, vector: Floats, found: Sequence[_Found], scores: Floats) -> Floats:
+    def _remembered(self, vector: Floats, found: Sequence[_FoundPath], scores: Floats) -> Floats:
         """Mix the scores with the paths of confirmed questions. More similar questions get a higher weight."""
         if not self.taught:
             return scores

@@ -27,13 +27,13 @@ from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined, strange_words
-from clew.answering.reading.mentions import MARKED, MOST_NAMED, Named, Sense, close_names, find_named, linked
+from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
-from clew.answering.reading.scoring import Labels, Scorer, Span, lettered, masked, shared_words
+from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
 from clew.answering.reading.unknown import (
     SPELLED_ALIKE,
@@ -85,7 +85,7 @@ class _Option:
     """A plan before the choice: its parts, their total score, and its words."""
 
     plan: Plan
-    named: tuple[Named, ...]
+    named: tuple[NamedSpan, ...]
     senses: tuple[Sense, ...]
     numbers: tuple[Quantity, ...]
     prior: float
@@ -176,10 +176,10 @@ class LearnedReader:
         return Fitted.beside(self.kb, self.encoders.version)
 
     @cached_property
-    def scorer(self) -> Scorer:
+    def scorer(self) -> QuestionScorer:
         """Compares questions with the schema."""
         labels = Labels(self.vocabulary, self.encoders, self.cache, self.fitted)
-        return Scorer(self.vocabulary, self.encoders, labels)
+        return QuestionScorer(self.vocabulary, self.encoders, labels)
 
     @cached_property
     def proposer(self) -> Proposer:
@@ -247,7 +247,7 @@ class LearnedReader:
             return known
         return replace(known, words=tuple(one for one in known.words if not self.names.has_word(one.text)))
 
-    def _as_name(self, known: Understanding, start: int, end: int) -> Named | None:
+    def _as_name(self, known: Understanding, start: int, end: int) -> NamedSpan | None:
         """Link a span that must be a name: together with adjacent words, on its own, or as part of a mention.
 
         Return None if texts may answer and the span overlaps a mention.
@@ -258,7 +258,7 @@ class LearnedReader:
         within = (replace(one, is_certain=True) for one in known.named if one.start <= start and end <= one.end)
         return linked(known.question, spans, self.kb, self.names) or next(within, None)
 
-    def understand(self, question: str, named: Sequence[Named]) -> Understanding:
+    def understand(self, question: str, named: Sequence[NamedSpan]) -> Understanding:
         """Return the possible meanings of a question with known mentions."""
         spans = [(one.start, one.end) for one in named]
         encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
@@ -273,12 +273,12 @@ class LearnedReader:
         return self._chosen(question, named, pooled[:CHOSEN_AMONG], encoders)
 
     def _options(
-        self, question: str, taken: Sequence[tuple[Named, Sense]], cost: float, scorer: Scorer
+        self, question: str, taken: Sequence[tuple[NamedSpan, Sense]], cost: float, scorer: QuestionScorer
     ) -> list[_Option]:
         """Return plans for one assignment of the names, with the plan and the question as the encoder reads them."""
         numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
         code, words = self.schema.type_code, self.vocabulary.type_words
-        spans = [Span(one.start, one.end, words(sense.type)) for one, sense in taken]
+        spans = [TypedSpan(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
         tokens = tokenise(question)
         outside = [at for at, one in enumerate(tokens) if not any(n.start <= one.start < n.end for n, _ in taken)]
@@ -321,7 +321,7 @@ class LearnedReader:
         return True
 
     def _chosen(
-        self, question: str, named: Sequence[Named], options: Sequence[_Option], encoders: Encoders
+        self, question: str, named: Sequence[NamedSpan], options: Sequence[_Option], encoders: Encoders
     ) -> Understanding:
         told, read = encoders.read_options(
             [option.asked for option in options],
@@ -344,9 +344,9 @@ class LearnedReader:
         words = self._name_words(question, options[best], read[best], certainty) if is_english else ()
         return Understanding(question, tuple(named), tuple(meanings), certainty, is_english, tuple(words))
 
-    def _words_alone(self, question: str, named: Sequence[Named], encoders: Encoders) -> list[Word]:
+    def _words_alone(self, question: str, named: Sequence[NamedSpan], encoders: Encoders) -> list[Word]:
         """Return the unlinked words of a question that has no plan."""
-        spans = [Span(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
+        spans = [TypedSpan(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
         asked = lettered(question, spans[: len(LETTERS)], ())
         _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
         alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "")
@@ -472,7 +472,7 @@ def _few_values(values: Iterable[object]) -> tuple[str, ...]:
     return tuple(sorted(different))
 
 
-def _overlaps(quantity: Quantity, taken: Sequence[tuple[Named, Sense]]) -> bool:
+def _overlaps(quantity: Quantity, taken: Sequence[tuple[NamedSpan, Sense]]) -> bool:
     return any(quantity.start < one.end and one.start < quantity.end for one, _ in taken)
 
 
@@ -482,7 +482,7 @@ def _may_deny(plan: Plan) -> bool:
     return required or any(branch.negated for branch in plan.branches)
 
 
-def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]], float]]:
+def _assignments(named: Sequence[NamedSpan]) -> list[tuple[list[tuple[NamedSpan, Sense]], float]]:
     """Return assignments of senses to mentions with their scores, the likeliest first."""
     options: list[list[tuple[Sense | None, float]]] = []
     for one in named:
@@ -499,7 +499,7 @@ def _assignments(named: Sequence[Named]) -> list[tuple[list[tuple[Named, Sense]]
 
 
 def joined_names(
-    question: str, named: Sequence[Named], types: Sequence[int]
+    question: str, named: Sequence[NamedSpan], types: Sequence[int]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[bool, ...]]:
     """Return groups of joined names and whether each group is negated.
 

@@ -40,7 +40,7 @@ COMPARED = frozenset({"number", "integer", "date", "category", "text"})
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TypedSpan:
     """A span of the question for a node or a number, and the word for its type."""
 
     start: int
@@ -48,7 +48,7 @@ class Span:
     kind: str
 
 
-def masked(question: str, spans: Sequence[Span], focus: int | None = None) -> str:
+def masked(question: str, spans: Sequence[TypedSpan], focus: int | None = None) -> str:
     """Return the question with types instead of names, one of them marked: `who directed § film §`."""
     pieces, position = [], 0
     for place, span in sorted(enumerate(spans), key=lambda pair: pair[1].start):
@@ -58,7 +58,7 @@ def masked(question: str, spans: Sequence[Span], focus: int | None = None) -> st
     return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
 
 
-def lettered(question: str, named: Sequence[Span], numbers: Sequence[Quantity]) -> str:
+def lettered(question: str, named: Sequence[TypedSpan], numbers: Sequence[Quantity]) -> str:
     """Return the question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
     spans = [(span.start, span.end, f" {LETTERS[place]} ( {span.kind} ) ") for place, span in enumerate(named)]
     spans += [(one.start, one.end, f" number {place + 1} ( {one.text} ) ") for place, one in enumerate(numbers)]
@@ -144,7 +144,7 @@ def length_scores(vocabulary: Vocabulary, heads: Mapping[str, Floats], kind: int
 
 
 @dataclass(frozen=True)
-class Scorer:
+class QuestionScorer:
     """Scores questions over one vocabulary."""
 
     vocabulary: Vocabulary
@@ -154,14 +154,14 @@ class Scorer:
     def score(
         self,
         question: str,
-        named: Sequence[Span],
+        named: Sequence[TypedSpan],
         types: Sequence[int],
         numbers: Sequence[Quantity],
         categories: tuple[tuple[int, str], ...] = (),
     ) -> Scores:
         """Score a question. `named` are the spans of names, `types` their types, `categories` the values in it."""
         heads, count = self.encoders.heads, len(named)
-        dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
+        dated = [TypedSpan(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
         texts = [masked(question, named)]
         texts += [masked(question, named, place) for place in range(count)]
         texts += [masked(question, [*named, one], count) for one in dated]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 
-from clew.answering.reading.mentions import Named
+from clew.answering.reading.mentions import NamedSpan
 from clew.core.schema import Relation, Schema, words_of
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
@@ -39,7 +39,7 @@ class TouchedSchemas:
 
     kb: Explorable
 
-    def of(self, question: str, named: Sequence[Named]) -> Schema:
+    def of(self, question: str, named: Sequence[NamedSpan]) -> Schema:
         """Return a schema with the relevant types, in the order of the full schema, and the relevant relations."""
         schema = self.kb.schema
         nodes = [sense.nodes for one in named for sense in one.senses[:1]]
@@ -74,15 +74,15 @@ class TouchedSchemas:
         return [row for name in names for row in self.kb.schema.relation_rows(name)]
 
     @cached_property
-    def _names(self) -> _Words:
-        return _Words([f"{row.label} {row.inverse}" for row in self.kb.schema.relations])
+    def _names(self) -> _UnindexedNames:
+        return _UnindexedNames([f"{row.label} {row.inverse}" for row in self.kb.schema.relations])
 
     @cached_property
-    def _types(self) -> _Words:
-        return _Words([node_type.label for node_type in self.kb.schema.node_types])
+    def _types(self) -> _UnindexedNames:
+        return _UnindexedNames([node_type.label for node_type in self.kb.schema.node_types])
 
 
-class _Words:
+class _UnindexedNames:
     """Names that can be searched by parts of words, without an index."""
 
     def __init__(self, names: Sequence[str]) -> None:

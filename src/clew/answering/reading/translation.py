@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from clew.answering.reading.mentions import Named, Sense
+from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import OF_VALUES, Branch, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
-from clew.answering.reading.vocabulary import Attribute as Stored
-from clew.answering.reading.vocabulary import Vocabulary
+from clew.answering.reading.vocabulary import SchemaAttribute, Vocabulary
 from clew.core.query import (
     Aggregate,
     Attribute,
@@ -22,6 +21,7 @@ from clew.core.query import (
     Exists,
     Expression,
     Formula,
+    Named,
     Not,
     Order,
     Pattern,
@@ -32,7 +32,6 @@ from clew.core.query import (
     find,
     requiring,
 )
-from clew.core.query import Named as Name
 from clew.core.roles import Asks, Interpretation
 
 TARGET = "x"
@@ -56,7 +55,7 @@ class Translator:
     """Writes plans as queries. Plans refer to `named`, `senses` and `numbers` by index."""
 
     vocabulary: Vocabulary
-    named: Sequence[Named]
+    named: Sequence[NamedSpan]
     senses: Sequence[Sense]
     numbers: Sequence[Quantity]
 
@@ -78,10 +77,10 @@ class Translator:
         asked = attribute if plan.form in OF_VALUES else None
         return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
 
-    def constant(self, mention: int) -> Name:
+    def constant(self, mention: int) -> Named:
         """Return a mention as a name to look up: verbatim, or the name it was matched to."""
         link, sense = self.senses[mention].links[0], self.senses[mention]
-        return Name(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
+        return Named(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
 
     def _pattern(self, plan: Plan) -> Pattern:
         building = _Building(self)
@@ -133,7 +132,7 @@ class Translator:
     def _number(self, requirement: Requirement) -> float | None:
         return None if requirement.quantity is None else self.numbers[requirement.quantity].value
 
-    def _conditions(self, requirement: Requirement, attribute: Stored, variable: str) -> Iterator[Formula]:
+    def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[Formula]:
         stored, comparison = Attribute(variable, attribute.name), requirement.operator
         if requirement.quantity is None:
             yield Compare(stored, comparison, _literal(requirement.value))

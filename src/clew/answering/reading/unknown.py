@@ -21,7 +21,7 @@ from rapidfuzz import fuzz, process
 
 from clew.answering.reading.encoders import Encoders, Floats, ReadQuestion
 from clew.answering.reading.meaning import Understanding, Word
-from clew.answering.reading.mentions import Named
+from clew.answering.reading.mentions import NamedSpan
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
 NAME = {True: 0.5, False: 0.3}
@@ -143,7 +143,7 @@ def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[t
 
 
 def windows(
-    question: str, start: int, end: int, named: Sequence[Named], words: Sequence[Word]
+    question: str, start: int, end: int, named: Sequence[NamedSpan], words: Sequence[Word]
 ) -> list[tuple[int, int]]:
     """Return spans that may be the whole name, shortest first.
 
@@ -166,7 +166,7 @@ def windows(
     return sorted(set(spans), key=lambda span: span[1] - span[0]) or [(start, end)]
 
 
-def _with_mentions(start: int, end: int, named: Sequence[Named]) -> tuple[int, int]:
+def _with_mentions(start: int, end: int, named: Sequence[NamedSpan]) -> tuple[int, int]:
     over = [one for one in named if one.start < end and start < one.end]
     return min([start, *(one.start for one in over)]), max([end, *(one.end for one in over)])
 

@@ -41,7 +41,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class SchemaAttribute:
     """An attribute of the nodes of a type."""
 
     owner: str
@@ -92,11 +92,11 @@ class Vocabulary:
         return counts[1:].T
 
     @cached_property
-    def attributes(self) -> tuple[Attribute, ...]:
+    def attributes(self) -> tuple[SchemaAttribute, ...]:
         """Every attribute of every type."""
         kinds = self.schema.attribute_types
         return tuple(
-            Attribute(node_type.name, name, "category" if name in self.categories else kinds.get(name, "text"))
+            SchemaAttribute(node_type.name, name, "category" if name in self.categories else kinds.get(name, "text"))
             for node_type in self.schema.node_types
             for name in node_type.attributes
         )

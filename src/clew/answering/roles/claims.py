@@ -132,7 +132,7 @@ class _Number:
 
 
 @dataclass(frozen=True)
-class _Text:
+class _ComparedText:
     """The parts of a text to compare."""
 
     words: tuple[str, ...]
@@ -159,7 +159,7 @@ class _Text:
 
 
 @lru_cache(maxsize=5000)
-def _parse(text: str) -> _Text:
+def _parse(text: str) -> _ComparedText:
     apart = re.sub(r"(?<=\d)(?=[^\W\d_])", " ", text)
     words: list[str] = []
     literals: list[str] = []
@@ -175,7 +175,7 @@ def _parse(text: str) -> _Text:
     numbers = [_Number(value, _nearby(text, start), is_counted) for value, start, is_counted in _values(text)]
     values = {_float(digits) for digits in _DIGITS.findall(text)}
     clauses = [tuple(_content(clause)) for clause in _CLAUSE.split(_FILLER.sub("", text))]
-    return _Text(
+    return _ComparedText(
         tuple(words),
         tuple(clause for clause in clauses if len(clause) > 1),
         tuple(dict.fromkeys(literals)),
@@ -324,7 +324,7 @@ def _holds(literal: str, plain: str, held: frozenset[str]) -> bool:
     return literal.isalpha() and 3 <= len(literal) <= 6 and literal in initials
 
 
-def _number_agrees(number: _Number, pieces: Sequence[_Text], about: _Text) -> bool:
+def _number_agrees(number: _Number, pieces: Sequence[_ComparedText], about: _ComparedText) -> bool:
     """Check that a number occurs. A piece without it must not match its nearby words better."""
     having = [len(number.nearby & piece.stems) for piece in pieces if number.value in piece.values]
     others = [
@@ -338,7 +338,7 @@ def _number_agrees(number: _Number, pieces: Sequence[_Text], about: _Text) -> bo
     return max(having) >= max(others, default=0) if having else number.value in about.values
 
 
-def _negation(said: _Text, pieces: Sequence[_Text]) -> float:
+def _negation(said: _ComparedText, pieces: Sequence[_ComparedText]) -> float:
     denied = frozenset[str]().union(*(piece.denied for piece in pieces))
     affirmed = frozenset[str]().union(*(piece.affirmed for piece in pieces))
     rejected = frozenset[str]().union(*(piece.rejected for piece in pieces))
@@ -351,7 +351,7 @@ def _negation(said: _Text, pieces: Sequence[_Text]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
+class _ClaimSentence:
     source: int
     start: int
     end: int
@@ -359,25 +359,25 @@ class _Sentence:
     heading: str
 
 
-def _sentences(place: int, source: Source) -> list[_Sentence]:
+def _sentences(place: int, source: Source) -> list[_ClaimSentence]:
     spans: list[tuple[int, int]] = []
     for start, end in sentence_spans(source.text):
         is_long = end - start > LONGEST_SENTENCE and "\n" in source.text[start:end]
         spans += _lines(source.text, start, end) if is_long else [(start, end)]
     heading = f"{source.title} {source.section}"
-    return [_Sentence(place, start, end, source.text[start:end], heading) for start, end in spans]
+    return [_ClaimSentence(place, start, end, source.text[start:end], heading) for start, end in spans]
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(start + found.start(), start + found.end()) for found in re.finditer(r"\S[^\n]*", text[start:end])]
 
 
-def gather(claim: str, sentences: Sequence[_Sentence]) -> list[_Sentence]:
+def gather(claim: str, sentences: Sequence[_ClaimSentence]) -> list[_ClaimSentence]:
     """Return up to three sentences, or one of each source, that cover most of a claim. Each must add something new."""
     wanted = _items(claim)
     total = sum(wanted.values()) or 1.0
     held = {sentence: _held(wanted, sentence) for sentence in sentences}
-    chosen: list[_Sentence] = []
+    chosen: list[_ClaimSentence] = []
     while len(chosen) < max(WINDOW, len({sentence.source for sentence in sentences})):
         covered = frozenset[str]().union(*(held[sentence] for sentence in chosen))
         gains = [
@@ -392,7 +392,7 @@ def gather(claim: str, sentences: Sequence[_Sentence]) -> list[_Sentence]:
     return chosen
 
 
-def _is_next(sentence: _Sentence, chosen: Sequence[_Sentence]) -> bool:
+def _is_next(sentence: _ClaimSentence, chosen: Sequence[_ClaimSentence]) -> bool:
     """Return whether a sentence is the first of its source, or next to one that is already selected."""
     return all(sentence.source != one.source for one in chosen) or any(
         sentence.source == one.source and min(abs(sentence.start - one.end), abs(one.start - sentence.end)) <= GAP
@@ -415,7 +415,7 @@ def _items(claim: str) -> dict[str, float]:
     return items | {f"{number.value:g}#": 2.0 for number in said.numbers}
 
 
-def _held(wanted: dict[str, float], sentence: _Sentence) -> frozenset[str]:
+def _held(wanted: dict[str, float], sentence: _ClaimSentence) -> frozenset[str]:
     parsed = _parse(sentence.text)
     stems = parsed.stems
     values = {f"{value:g}#" for value in parsed.values}
@@ -450,7 +450,7 @@ def check_claims(
 
 
 def _check(
-    claims: Sequence[CitedClaim], sentences: Sequence[Sequence[_Sentence]], embedder: Embedder | None
+    claims: Sequence[CitedClaim], sentences: Sequence[Sequence[_ClaimSentence]], embedder: Embedder | None
 ) -> list[CitedClaim]:
     evidence = [
         gather(claim.text, [one for citation in claim.citations for one in sentences[citation]]) for claim in claims
@@ -470,7 +470,7 @@ def _check(
     return checked
 
 
-def _names_others(claim: CitedClaim, sentences: Sequence[Sequence[_Sentence]]) -> bool:
+def _names_others(claim: CitedClaim, sentences: Sequence[Sequence[_ClaimSentence]]) -> bool:
     """Check whether a claim contains a name that only sources have which it does not cite."""
     texts = [" ".join(f"{one.heading} {one.text}" for one in own) for own in sentences]
     own = " ".join(texts[citation] for citation in claim.citations)
@@ -484,14 +484,16 @@ def _is_copied(claim: str, sentence: str) -> bool:
     return " ".join(claim.casefold().split()) == " ".join(sentence.casefold().split())
 
 
-def _span(claim: str, citation: int, chosen: Sequence[_Sentence], sentences: Sequence[_Sentence]) -> tuple[int, int]:
+def _span(
+    claim: str, citation: int, chosen: Sequence[_ClaimSentence], sentences: Sequence[_ClaimSentence]
+) -> tuple[int, int]:
     """Return the span of the sentence in a cited source that covers most of the claim."""
     own = [one for one in chosen if one.source == citation] or gather(claim, sentences)
     return (own[0].start, own[0].end) if own else (0, 0)
 
 
 def _cosines(
-    claims: Sequence[str], evidence: Sequence[Sequence[_Sentence]], embedder: Embedder | None
+    claims: Sequence[str], evidence: Sequence[Sequence[_ClaimSentence]], embedder: Embedder | None
 ) -> list[float | None]:
     if embedder is None:
         return [None] * len(claims)

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError, model_validator
 
 from clew.answering.reading.extraction.asked import Asked
-from clew.answering.reading.extraction.clues import Candidate, Evidence
+from clew.answering.reading.extraction.clues import CluedSpan, Evidence
 from clew.answering.reading.extraction.comparing import compared
 from clew.answering.roles.claims import check_claims
 from clew.core import trace, unchecked
@@ -83,7 +83,7 @@ class BestSpan:
             return Read(sentences[0].text, (sentences[0].source,))
         return Read(chosen.text, (chosen.source,))
 
-    def _seen(self, question: str, sources: Sequence[Source], candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _seen(self, question: str, sources: Sequence[Source], candidates: Sequence[CluedSpan]) -> list[CluedSpan]:
         """Add the network's clue to the candidates: the log-odds that a short answer starts and ends there."""
         if not candidates:
             return []
@@ -98,7 +98,7 @@ class BestSpan:
         return found
 
 
-def best_candidate(candidates: Sequence[Candidate], weights: Mapping[str, float]) -> Candidate | None:
+def best_candidate(candidates: Sequence[CluedSpan], weights: Mapping[str, float]) -> CluedSpan | None:
     """Return the best occurrence of the likeliest answer. Scores of the same answer at several positions add up."""
     if not candidates:
         return None

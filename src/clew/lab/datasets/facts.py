@@ -91,7 +91,7 @@ def _path_question(id: str, cells: list[str], file: Path, line: int) -> Question
     )
 
 
-class _Line(BaseModel):
+class _TopicQuestion(BaseModel):
     id: str
     question: str
     answers: list[str]
@@ -125,7 +125,7 @@ def load_webqsp(path: Path, split: str | None = None) -> Dataset:
         raise InputError("WebQSP needs the name of a question file, such as webqsp:DIR:questions_dev")
     file = find_file(path / f"{split}.jsonl", path / f"{split}.json", path / split)
     if ".jsonl" in file.name:
-        questions = [_from_line(record) for record in read_records(file, _Line)]
+        questions = [_from_line(record) for record in read_records(file, _TopicQuestion)]
     else:
         questions = [_from_official(record) for record in read_records(file, _Official, inside="Questions")]
     return Dataset("webqsp", tuple(questions), "graph", split, base=_base(path))
@@ -138,7 +138,7 @@ def _base(path: Path) -> Tables | None:
         return None
 
 
-def _from_line(record: _Line) -> Question:
+def _from_line(record: _TopicQuestion) -> Question:
     topics = [*record.topic_entity.values(), *record.topic_entities_seen_in_paths]
     paths = [path for path in record.ground_relation_paths if path]
     return Question(
@@ -184,7 +184,7 @@ class _Mentioned(BaseModel):
     label: str | None = None
 
 
-class _Record(BaseModel):
+class _MintakaQuestion(BaseModel):
     id: str
     question: str
     answer: _Gold
@@ -196,11 +196,11 @@ class _Record(BaseModel):
 def load_mintaka(path: Path, split: str | None = None) -> Dataset:
     """Load `mintaka:FILE` or `mintaka:DIR:dev`. Answers that are not entities become text."""
     file = find_file(path) if split is None else find_file(path / f"mintaka_{split}.json")
-    questions = tuple(_mintaka_question(record) for record in read_records(file, _Record))
+    questions = tuple(_mintaka_question(record) for record in read_records(file, _MintakaQuestion))
     return Dataset("mintaka", questions, "graph", split or file.name.split(".json")[0])
 
 
-def _mintaka_question(record: _Record) -> Question:
+def _mintaka_question(record: _MintakaQuestion) -> Question:
     gold = record.answer.answer or []
     aliases = {}
     answers = []

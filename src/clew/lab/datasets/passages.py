@@ -192,7 +192,7 @@ class _Context(BaseModel):
     passage: str
 
 
-class _Asked(BaseModel):
+class _AskedQuestion(BaseModel):
     qid: str
     question: str
     answer: _Answer
@@ -208,7 +208,7 @@ class _Article(BaseModel):
     title: str
     text: str
     links: list[_Link] = []
-    questions: list[_Asked]
+    questions: list[_AskedQuestion]
 
 
 OWN = "main"

@@ -144,7 +144,7 @@ def tune(
     metric = PRIMARY[dataset.kind]
     shuffled = random.Random(seed).sample(dataset.questions, len(dataset.questions))
     choosing, judging = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
-    asked = _Asked(Benchmark(dataset, given=tools), metric)
+    asked = _Trials(Benchmark(dataset, given=tools), metric)
     alive = list(candidates or (OVER_DOCUMENTS if is_documents(tools) else OVER_GRAPHS))
     count, ran_out = min(FIRST, len(choosing)), False
     while not ran_out:
@@ -177,7 +177,7 @@ def tune(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Trials:
     """Results so far. Asks each candidate each question at most once."""
 
     benchmark: Benchmark

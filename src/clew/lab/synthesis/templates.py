@@ -95,7 +95,7 @@ class _TemplateRow(BaseModel):
     kind: Kind | None = None
 
 
-class _File(BaseModel):
+class _TemplateFile(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
     template: list[_TemplateRow]
 
@@ -115,7 +115,7 @@ def load_templates(place: str | Path, schema: Schema) -> tuple[Template, ...]:
 def parse_templates(text: str, place: str = "templates") -> tuple[Template, ...]:
     """Parse TOML templates without a schema check."""
     try:
-        rows = _File.model_validate(parse_toml(text)).template
+        rows = _TemplateFile.model_validate(parse_toml(text)).template
     except (tomllib.TOMLDecodeError, ValidationError) as error:
         raise InputError(f"{place}: expected [[template]] entries with name, paths and words: {error}") from error
     if len(names := {row.name for row in rows}) < len(rows):

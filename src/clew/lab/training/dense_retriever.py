@@ -16,7 +16,7 @@ from typing import Any
 
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_encoder
-from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Descent
+from clew.lab.training.gradient import Contrast, ContrastSettings, Descent, TokenisedQuestion
 from clew.lab.training.networks import EncoderSize, open_torch, start_card, start_encoder, word_table
 from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
 from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
@@ -73,7 +73,9 @@ def fit_dense(
     nodes = sorted({node for one in labelled for node in (*one.right, *one.wrong)})
     place = {node: at for at, node in enumerate(nodes)}
     asked = [
-        Asked(tokens(one.question), [place[node] for node in one.right], [place[node] for node in one.wrong])
+        TokenisedQuestion(
+            tokens(one.question), [place[node] for node in one.right], [place[node] for node in one.wrong]
+        )
         for one in labelled
     ]
     descent = Descent.start(torch, settings.seed, say)

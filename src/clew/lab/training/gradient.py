@@ -118,7 +118,7 @@ class ContrastSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TokenisedQuestion:
     """A question as tokens, with the indices of right texts and of wrong texts, best first."""
 
     tokens: Ids
@@ -132,7 +132,7 @@ class Contrast:
 
     settings: ContrastSettings
     descent: Descent
-    asked: Sequence[Asked]
+    asked: Sequence[TokenisedQuestion]
     texts: Sequence[Ids]
     of_questions: Any
     of_texts: Any

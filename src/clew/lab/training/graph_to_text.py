@@ -35,7 +35,7 @@ TOGETHER = (2, 5)
 """Minimum and maximum number of texts in a joined example. Half of all texts are also in one."""
 
 
-class _Record(BaseModel):
+class _TextOfTriples(BaseModel):
     triples: list[tuple[str, str, str]] = Field(min_length=1)
     texts: list[str] = Field(validation_alias=AliasChoices("texts", "text"), min_length=1)
 
@@ -56,7 +56,7 @@ class WrittenFacts:
 def read_told(file: Path) -> list[WrittenFacts]:
     """Read JSON lines {"triples": [[subject, relation, object], …], "text": "…"}, or with several "texts" (WebNLG)."""
     told = []
-    for record in read_records(find_file(file), _Record):
+    for record in read_records(find_file(file), _TextOfTriples):
         facts = [(_name(head), words_of(relation), _name(tail)) for head, relation, tail in record.triples]
         told.append(WrittenFacts(tuple(facts[:MOST_FACTS]), tuple(" ".join(text.split()) for text in record.texts)))
     return told

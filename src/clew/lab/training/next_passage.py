@@ -21,10 +21,18 @@ import numpy as np
 
 from clew.core.errors import InputError
 from clew.lab.training.exporting import export_network
-from clew.lab.training.gradient import Asked, Contrast, ContrastSettings, Ids
+from clew.lab.training.gradient import Contrast, ContrastSettings, Ids, TokenisedQuestion
 from clew.lab.training.networks import EncoderSize, passage_network, start_encoder
-from clew.lab.training.passages.examples import Source
-from clew.lab.training.passages.fitting import Fitting, Lesson, Lessons, Settings, Tokens, split_sources, tokenised
+from clew.lab.training.passages.examples import PassageSource
+from clew.lab.training.passages.fitting import (
+    Lesson,
+    Lessons,
+    PassageFitting,
+    PassageSettings,
+    Tokens,
+    split_sources,
+    tokenised,
+)
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
 from clew.models.model_card import add_figures
@@ -76,7 +84,7 @@ def passage_tokens(passage: Tokens) -> Ids:
     return [FIRST_TOKEN, *[*passage.title, *PASSAGE_TYPE, *passage.text][: LONGEST - 2], LAST_TOKEN]
 
 
-def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
+def taught_by(fitting: PassageFitting, teacher: Path, settings: EmbedderSettings) -> dict[tuple[int, int], float]:
     """Fine-tune a cross-encoder on the examples and return its scores of their candidates."""
     encoder = start_encoder(fitting.torch, folder=teacher)
     tutor = passage_network(fitting.torch, encoder).to(fitting.device)
@@ -92,7 +100,7 @@ def taught_by(fitting: Fitting, teacher: Path, settings: EmbedderSettings) -> di
     }
 
 
-def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[str, float]:
+def measure_next(sources: Sequence[PassageSource], embedder: PassageEmbedder) -> dict[str, float]:
     """Measure how often the closest passages contain a whole answer, and the missing part if one part is known."""
     shares: dict[str, list[bool]] = defaultdict(list)
     for source in sources:
@@ -115,7 +123,7 @@ def measure_next(sources: Sequence[Source], embedder: PassageEmbedder) -> dict[s
 
 
 def fit_next_passage(
-    sources: Sequence[Source],
+    sources: Sequence[PassageSource],
     out: Path,
     settings: EmbedderSettings,
     card: dict[str, Any],
@@ -124,13 +132,13 @@ def fit_next_passage(
 ) -> dict[str, float]:
     """Train on all sources and write the weights. Return the losses of the first and last epoch."""
     lessons = tokenised(sources)
-    fitting = Fitting.open(Settings(seed=settings.seed), lessons, say)
+    fitting = PassageFitting.open(PassageSettings(seed=settings.seed), lessons, say)
     asked = with_pieces(lessons, settings.pieces, fitting.rng)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
     taught = taught_by(fitting, teacher, settings) if teacher is not None else {}
     encoder = start_encoder(fitting.torch, settings.size).to(fitting.device)
-    questions = [Asked(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
+    questions = [TokenisedQuestion(query_tokens(lesson), list(lesson.right), lesson.wrong) for lesson in asked]
     texts = list(map(passage_tokens, lessons.passages))
     losses = Contrast(settings, fitting, questions, texts, encoder, encoder, taught).fit()
     export_network(fitting.torch, out, card, pooled={ENCODER: encoder})

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import documents_made as made
 from clew.answering.reading.documents.table_base import TableBase, best, compared
 from clew.answering.reading.documents.table_columns import (
-    Row,
     Table,
+    TableRow,
     columns_of,
     date,
     long_form,
@@ -30,7 +30,7 @@ from clew.store.open_base import OpenBase
 
 
 def table(header, *rows, title="things"):
-    return Table(title, tuple(header), tuple(Row(tuple(row)) for row in rows))
+    return Table(title, tuple(header), tuple(TableRow(tuple(row)) for row in rows))
 
 
 def kinds(made_table):

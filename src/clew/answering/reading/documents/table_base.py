@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from clew.answering.reading.documents.table_columns import Column, Columns
+from clew.answering.reading.documents.table_columns import Columns, TableColumn
 from clew.answering.reading.mentions import Sense
 from clew.answering.reading.plan import Branch, Plan, Requirement
 from clew.answering.reading.quantities import Quantity
@@ -85,7 +85,7 @@ class TableBase(Linked):
             start += len(self.column(place).codes[0])
         return found
 
-    def column(self, place: int) -> Column:
+    def column(self, place: int) -> TableColumn:
         """Return a column by its index."""
         return self.table.columns[place]
 
@@ -220,7 +220,7 @@ CARRIED_OUT = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class Execution:
+class PlanRun:
     """Runs one plan."""
 
     base: TableBase
@@ -265,7 +265,7 @@ class Execution:
             return nodes, self._is_row(nodes) & self.required
         return self._reached()
 
-    def column(self, attribute: int) -> Column:
+    def column(self, attribute: int) -> TableColumn:
         """Return the column of an attribute of the vocabulary."""
         return self.base.column(self.base.attributes[self.vocabulary.attributes[attribute].name])
 
@@ -278,7 +278,7 @@ class Execution:
                 mask &= self._satisfies(requirement, self.column(requirement.attribute))
         return mask
 
-    def _satisfies(self, requirement: Requirement, column: Column) -> Mask:
+    def _satisfies(self, requirement: Requirement, column: TableColumn) -> Mask:
         if requirement.quantity is not None:
             return compared(column, requirement.operator, self.numbers[requirement.quantity])
         if isinstance(requirement.value, bool):
@@ -321,7 +321,7 @@ class Execution:
                 passed = self._is_row(nodes)
         return nodes, passed
 
-    def _value(self, rows: Mask, column: Column) -> Value | None:
+    def _value(self, rows: Mask, column: TableColumn) -> Value | None:
         """Return the value of some rows. Join up to MOST_VALUES different values, or return None."""
         places = [place for place in np.flatnonzero(rows).tolist() if column.cells[place]]
         texts = {column.cells[place]: place for place in places}
@@ -360,7 +360,7 @@ def best(rows: Mask, values: NDArray[np.float64], *, most: bool) -> Mask:
     return np.asarray(known & (values == goal))
 
 
-def compared(column: Column, operator: str, quantity: Quantity) -> Mask:
+def compared(column: TableColumn, operator: str, quantity: Quantity) -> Mask:
     """Return the rows whose value compares as given with a number or date."""
     values = column.values
     if column.kind == "date":
@@ -403,7 +403,7 @@ def _day(text: str) -> float:
     return float(datetime.date(year, month, day).toordinal())
 
 
-def typed(column: Column, place: int) -> Value:
+def typed(column: TableColumn, place: int) -> Value:
     """Return a cell as a value of its column's type."""
     value = column.values[place]
     if np.isnan(value) or column.kind in ("text", "category", "date"):

@@ -42,7 +42,7 @@ WRITTEN_DATE = re.compile(r"(?:(\d{1,2})\.? )?([A-Za-z]{3,9})\.? (?:(\d{1,2})(?:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """The cells of a row, the node that contains the row, and the span in its text."""
 
     cells: tuple[str, ...]
@@ -57,7 +57,7 @@ class Table:
 
     title: str
     header: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 def read_table(text: str, title: str = "", node: int = 0) -> Table | None:
@@ -73,7 +73,7 @@ def read_table(text: str, title: str = "", node: int = 0) -> Table | None:
     rows = []
     for line, begin, end in lines[2:]:
         cells = _cells(line)[: len(header)]
-        rows.append(Row(tuple(cells + [""] * (len(header) - len(cells))), begin, end, node))
+        rows.append(TableRow(tuple(cells + [""] * (len(header) - len(cells))), begin, end, node))
     return Table(title, tuple(header), tuple(rows))
 
 
@@ -172,7 +172,7 @@ UNIT, TITLE_UNIT = re.compile(r"\(([^()\d]+)\)\s*$"), re.compile(r"\((in [^()\d]
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class TableColumn:
     """A column: its header, its cells as numbers (dates as days, yes as 1, otherwise NaN) and as texts."""
 
     name: str
@@ -214,8 +214,8 @@ class Columns:
     """A table by columns. `key` is the index of the column that names the rows, or None."""
 
     title: str
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[TableRow, ...]
     key: int | None
 
     @cached_property
@@ -257,7 +257,7 @@ def with_header(table: Table) -> Table:
         numeric and not is_empty(name) and number(name) is not None
         for numeric, name in zip(is_number, table.header, strict=True)
     ):
-        own = Row(table.header, node=table.rows[0].node)
+        own = TableRow(table.header, node=table.rows[0].node)
         return Table(table.title, tuple(f"column {at + 1}" for at in range(len(table.header))), (own, *table.rows))
     below = [cell for cell, numeric in zip(first, is_number, strict=True) if numeric and not is_empty(cell)]
     if len(rest) > 1 and len(below) > 1 and all(number(cell) is None for cell in below):
@@ -284,7 +284,7 @@ def without_row_numbers(table: Table) -> Table:
     return Table(table.title, table.header[1:], tuple(replace(row, cells=row.cells[1:]) for row in table.rows))
 
 
-def without_totals(table: Table) -> tuple[Row, ...]:
+def without_totals(table: Table) -> tuple[TableRow, ...]:
     """Remove rows of totals: at the end by their name, at the start if a number is the sum of the other rows."""
     rows = list(table.rows)
     while len(rows) > 2 and TOTALS.fullmatch(_first_filled(rows[-1])):
@@ -294,11 +294,11 @@ def without_totals(table: Table) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _first_filled(row: Row) -> str:
+def _first_filled(row: TableRow) -> str:
     return next((cell.strip(" *:") for cell in row.cells if not is_empty(cell)), "")
 
 
-def _is_sum(row: Row, others: Sequence[Row]) -> bool:
+def _is_sum(row: TableRow, others: Sequence[TableRow]) -> bool:
     for place, cell in enumerate(row.cells):
         value = number(cell)
         own = [found for other in others if (found := number(other.cells[place])) is not None]
@@ -339,10 +339,10 @@ def scale_of(name: str) -> float:
     return next((SCALES[word] for word in words if word in SCALES and len(word) > 1), 1.0)
 
 
-def _column(name: str, cells: Sequence[str], scale: float) -> Column:
+def _column(name: str, cells: Sequence[str], scale: float) -> TableColumn:
     tidy = tuple("" if is_empty(cell) else cell.strip() for cell in cells)
     kind = kind_of(tidy)
-    return Column(name, kind, tidy, _values(kind, tidy), max(scale_of(name), scale) if kind != "date" else 1.0)
+    return TableColumn(name, kind, tidy, _values(kind, tidy), max(scale_of(name), scale) if kind != "date" else 1.0)
 
 
 def _values(kind: Kind, cells: Sequence[str]) -> Floats:
@@ -358,7 +358,7 @@ def _as_number(value: float | datetime.date | None) -> float:
     return float(value.toordinal() if isinstance(value, datetime.date) else value)
 
 
-def _key(columns: Sequence[Column]) -> int | None:
+def _key(columns: Sequence[TableColumn]) -> int | None:
     """Return the column that names the rows: the first of distinct texts, or of dates or years, or of any text."""
 
     for place, column in enumerate(columns):
@@ -389,12 +389,12 @@ def long_form(table: Columns) -> Columns | None:
         columns.append(replace(column, cells=column.cells * len(years), values=values, kind=kind))
     count = len(table.rows)
     written = tuple(year for _, year in years for _ in range(count))
-    columns.append(Column("year", "integer", written, np.array(written, dtype=np.float64)))
+    columns.append(TableColumn("year", "integer", written, np.array(written, dtype=np.float64)))
     cells = tuple(cell for place, _ in years for cell in table.columns[place].cells)
     values = np.concatenate([table.columns[place].values for place, _ in years])
     is_whole = bool(np.all(np.isnan(values) | (values == np.floor(values))))
     scale = table.columns[years[0][0]].scale
-    columns.append(Column(table.title or "value", "integer" if is_whole else "number", cells, values, scale))
+    columns.append(TableColumn(table.title or "value", "integer" if is_whole else "number", cells, values, scale))
     key = None if table.key is None else others.index(table.key)
     return Columns(table.title, tuple(columns), table.rows * len(years), key)
 

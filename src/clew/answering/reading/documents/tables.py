@@ -15,18 +15,18 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from clew.answering.reading.documents.table_base import Execution, Found, Mask, TableBase, Value, days, shown
+from clew.answering.reading.documents.table_base import Found, Mask, PlanRun, TableBase, Value, days, shown
 from clew.answering.reading.documents.table_columns import (
     Columns,
     Panel,
-    Row,
+    TableRow,
     columns_of,
     joined,
     panel_of,
     read_table,
 )
 from clew.answering.reading.meaning import Meaning, Understanding
-from clew.answering.reading.mentions import Named, Sense, find_named
+from clew.answering.reading.mentions import NamedSpan, Sense, find_named
 from clew.answering.reading.plan import LETTERS, Branch, Plan
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.reader import LearnedReader
@@ -58,7 +58,7 @@ class TableAnswer:
     text: str
     value: Value | None
     names: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     certainty: float
     how: str
     table: int | None = None
@@ -165,7 +165,7 @@ class AskedColumns:
         reader = self.generous if several else self.reader
         return reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
 
-    def _dated(self, question: str) -> list[Named]:
+    def _dated(self, question: str) -> list[NamedSpan]:
         """Return mentions of dates that match exactly one row, if dates name the rows."""
         key = self.table.key
         if key is None or self.table.columns[key].kind != "date":
@@ -177,7 +177,7 @@ class AskedColumns:
                 rows = np.flatnonzero((column.values >= low) & (column.values <= high))
                 if len(rows) == 1:
                     link = Link(int(rows[0]), one.text, "exact", 1.0)
-                    found.append(Named(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
+                    found.append(NamedSpan(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
         return found
 
     def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
@@ -222,10 +222,10 @@ class AskedColumns:
         column, places = self._execution(meaning).column(plan.attribute), np.flatnonzero(found.rows)
         return f" ({column.name}: {column.cells[int(places[0])]})" if len(places) else ""
 
-    def _execution(self, meaning: Meaning) -> Execution:
-        return Execution(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)
+    def _execution(self, meaning: Meaning) -> PlanRun:
+        return PlanRun(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)
 
-    def _rows(self, mask: Mask) -> tuple[Row, ...]:
+    def _rows(self, mask: Mask) -> tuple[TableRow, ...]:
         return tuple(self.table.rows[place] for place in np.flatnonzero(mask).tolist())
 
     def _together(self, how: str, understanding: Understanding) -> TableAnswer | None:
@@ -295,7 +295,7 @@ class TableQuestions(LearnedReader):
             return True
         if any(len(branch.hops) > 1 and self._comes_back(branch) for branch in plan.branches):
             return False
-        execution = Execution(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers))
+        execution = PlanRun(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers))
         found = execution.found()
         if found is None or (plan.form == "count" and found.value == 0):
             return False

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from clew.answering.reading.extraction.asked import Asked, as_meanings, meanings
-from clew.answering.reading.extraction.spans import Span, spans
+from clew.answering.reading.extraction.spans import SentenceSpan, spans
 from clew.core.proper_names import name_key, title_forms
 from clew.core.proper_names import sentences as split_sentences
 from clew.core.roles import Source
@@ -28,7 +28,7 @@ _WHO = ("by", "and", "with", "actor", "actress", "director", "singer", "son of",
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SourceSentence:
     """A sentence of a source, with the terms of its words and their positions."""
 
     source: int
@@ -44,7 +44,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CluedSpan:
     """A span of a sentence with its clues."""
 
     text: str
@@ -59,7 +59,7 @@ class Evidence:
     def __init__(self, asked: Asked, sources: Sequence[Source]) -> None:
         self.asked, self.sources = asked, sources
         self.sentences = [
-            Sentence(place, number, text, _words(text))
+            SourceSentence(place, number, text, _words(text))
             for place, source in enumerate(sources)
             for number, text in enumerate(split_sentences(source.text))
         ]
@@ -116,7 +116,7 @@ class Evidence:
             )
         return found
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(self) -> Iterator[CluedSpan]:
         """Yield every span with words that the question does not have."""
         focus = self.asked.focus
         for sentence in self.sentences:
@@ -135,9 +135,11 @@ class Evidence:
                 clues = self._clues(sentence, span, anchors)
                 if clues is not None:
                     text = sentence.text[span.start : span.end]
-                    yield Candidate(text, name_key(text), sentence.source, {**shared, **clues})
+                    yield CluedSpan(text, name_key(text), sentence.source, {**shared, **clues})
 
-    def _clues(self, sentence: Sentence, span: Span, anchors: Sequence[tuple[float, int, bool]]) -> Clues | None:
+    def _clues(
+        self, sentence: SourceSentence, span: SentenceSpan, anchors: Sequence[tuple[float, int, bool]]
+    ) -> Clues | None:
         asked, text = self.asked, sentence.text
         said = text[span.start : span.end]
         own = frozenset(as_meanings(terms(said)))
@@ -193,7 +195,7 @@ class Evidence:
                 return opening is not None and bool(wanted & opening.meanings)
         return False
 
-    def _life(self, text: str, span: Span) -> Clues:
+    def _life(self, text: str, span: SentenceSpan) -> Clues:
         """Return clues for a date in the brackets after a name. Birth is before the dash, death after it."""
         inside = _OPENS_LIFE.search(text[: span.start])
         if inside is None:

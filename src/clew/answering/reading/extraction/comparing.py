@@ -20,7 +20,7 @@ _MAKERS = ("direct", "perform", "compos", "produc", "writ", "creat")
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class ComparedThing:
     """A thing in the question, in the question's words, and the source about it."""
 
     text: str
@@ -29,10 +29,10 @@ class Option:
     end: int
 
 
-def options(question: str, sources: Sequence[Source]) -> list[Option]:
+def options(question: str, sources: Sequence[Source]) -> list[ComparedThing]:
     """Return the things in the question that have a source, in reading order. Longer titles take precedence."""
     folded = question.casefold()
-    found: list[Option] = []
+    found: list[ComparedThing] = []
     forms = [(form, place) for place, source in enumerate(sources) for form in title_forms(source.title)]
     for form, place in sorted(forms, key=lambda pair: (-len(pair[0]), pair[1])):
         match = re.search(rf"(?<!\w){re.escape(form.casefold())}(?!\w)", folded)
@@ -40,7 +40,7 @@ def options(question: str, sources: Sequence[Source]) -> list[Option]:
             continue
         if not any(option.start < match.end() and match.start() < option.end for option in found):
             text = re.sub(r"\s*\([^)]*\)\s*$", "", question[match.start() : match.end()])
-            found.append(Option(text, place, *match.span()))
+            found.append(ComparedThing(text, place, *match.span()))
     return sorted(found, key=lambda option: option.start)
 
 
@@ -57,7 +57,7 @@ def compared(asked: Asked, sources: Sequence[Source]) -> Read | None:
     return None
 
 
-def _one_of(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source]) -> Read:
+def _one_of(asked: Asked, pair: tuple[ComparedThing, ComparedThing], sources: Sequence[Source]) -> Read:
     persons = [_meant(asked, option, sources) for option in pair]
     cited = tuple(dict.fromkeys((*(option.source for option in pair), *persons)))
     earlier, later = _EARLIER.search(asked.text), _LATER.search(asked.text)
@@ -72,7 +72,7 @@ def _one_of(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source]
     return Read(pair[said.index(max(said))].text, cited)
 
 
-def _alike(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source]) -> Read:
+def _alike(asked: Asked, pair: tuple[ComparedThing, ComparedThing], sources: Sequence[Source]) -> Read:
     persons = [_meant(asked, option, sources) for option in pair]
     cited = tuple(dict.fromkeys((*(option.source for option in pair), *persons)))
     first, second = (sources[place] for place in persons)
@@ -88,7 +88,7 @@ def _alike(asked: Asked, pair: tuple[Option, Option], sources: Sequence[Source])
     return Read("yes" if holds else "no", cited)
 
 
-def _meant(asked: Asked, option: Option, sources: Sequence[Source]) -> int:
+def _meant(asked: Asked, option: ComparedThing, sources: Sequence[Source]) -> int:
     """Return the source about an option, or about its director or other maker if the question asks about the maker."""
     for verb in _MAKERS:
         if re.search(rf"\b{verb}\w*(?:or|er|ors|ers)\b", asked.text, re.IGNORECASE):

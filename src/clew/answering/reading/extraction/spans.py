@@ -31,7 +31,7 @@ _JOINTS = (re.compile(r" (?:in|on|to|for)(?: the)? "), re.compile(r" of(?: the)?
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SentenceSpan:
     """A span of a sentence and its shape."""
 
     start: int
@@ -39,47 +39,47 @@ class Span:
     shape: Shape
 
 
-def spans(text: str) -> Iterator[Span]:
+def spans(text: str) -> Iterator[SentenceSpan]:
     """Yield every span of a sentence that may be an answer. Spans may overlap."""
     taken: list[tuple[int, int]] = []
     for pattern in (DATE, RANGE, YEAR):
         for match in pattern.finditer(text):
             if not any(start <= match.start() < end for start, end in taken):
                 taken.append(match.span())
-                yield Span(*match.span(), "year" if pattern is not DATE else "date")
+                yield SentenceSpan(*match.span(), "year" if pattern is not DATE else "date")
             elif pattern is YEAR:
-                yield Span(*match.span(), "year")
+                yield SentenceSpan(*match.span(), "year")
     for match in NUMBER.finditer(text):
         if not any(start <= match.start() < end for start, end in taken):
-            yield Span(*match.span(), "number")
-    yield from (Span(*match.span(1), "quoted") for match in QUOTED.finditer(text))
+            yield SentenceSpan(*match.span(), "number")
+    yield from (SentenceSpan(*match.span(1), "quoted") for match in QUOTED.finditer(text))
     yield from _names(text)
     yield from _phrases(text)
 
 
-def _names(text: str) -> Iterator[Span]:
+def _names(text: str) -> Iterator[SentenceSpan]:
     before: tuple[int, int] | None = None
     for name in proper_names(text):
         if ORIGIN.fullmatch(name.text.rpartition(" ")[2]):
-            yield Span(name.start, name.end, "origin")
+            yield SentenceSpan(name.start, name.end, "origin")
         else:
-            yield Span(name.start, name.end, "name" if " " in name.text else "word")
+            yield SentenceSpan(name.start, name.end, "name" if " " in name.text else "word")
         if before is not None and text[before[1] : name.start] == ", ":
-            yield Span(before[0], name.end, "place")
+            yield SentenceSpan(before[0], name.end, "place")
         before = (name.start, name.end)
         for joint in _JOINTS:  # "Lake in Brown County" contains two names, "University of Ohio" one or two
             place = name.start
             for joined in joint.finditer(name.text):
-                yield Span(place, name.start + joined.start(), "name")
+                yield SentenceSpan(place, name.start + joined.start(), "name")
                 place = name.start + joined.end()
             if place > name.start:
-                yield Span(place, name.end, "name")
+                yield SentenceSpan(place, name.end, "name")
         first = name.text.split(" ", 1)
         if len(first) == 2 and ORIGIN.fullmatch(first[0]):
-            yield Span(name.start, name.start + len(first[0]), "origin")
+            yield SentenceSpan(name.start, name.start + len(first[0]), "origin")
 
 
-def _phrases(text: str) -> Iterator[Span]:
+def _phrases(text: str) -> Iterator[SentenceSpan]:
     """Yield runs of up to four plain words between stop words and punctuation."""
     for run in _PLAIN.finditer(text):
         start = None
@@ -96,9 +96,9 @@ def _phrases(text: str) -> Iterator[Span]:
             yield from _tails(text, start, end)
 
 
-def _tails(text: str, start: int, end: int) -> Iterator[Span]:
+def _tails(text: str, start: int, end: int) -> Iterator[SentenceSpan]:
     words = text[start:end].split(" ")
     if len(words) <= 4 and (len(words) > 1 or len(words[0]) > 3):
-        yield Span(start, end, "phrase")
+        yield SentenceSpan(start, end, "phrase")
     if len(words) > 1:  # the noun without its modifiers
-        yield Span(end - len(words[-1]), end, "phrase")
+        yield SentenceSpan(end - len(words[-1]), end, "phrase")

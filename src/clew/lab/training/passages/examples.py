@@ -39,17 +39,17 @@ LAST_ACCENTED = "\u024f"
 """Last accented Latin letter. Accented letters are often damaged in texts, so comparisons ignore them."""
 
 
-class _Gold(BaseModel):
+class _GoldQuote(BaseModel):
     file: str
     page: int | None = None
     quote: str
 
 
-class _Question(BaseModel):
+class _DocumentQuestion(BaseModel):
     question: str
     kind: str = "single"
     short: str = ""
-    gold: list[_Gold] = []
+    gold: list[_GoldQuote] = []
 
 
 class _Encyclopedic(BaseModel):
@@ -63,12 +63,12 @@ class _Encyclopedic(BaseModel):
         return (self.context[paragraph][0], sentence) in self.supporting_facts
 
 
-class _Paragraph(BaseModel):
+class _TitledParagraph(BaseModel):
     title: str
     paragraph_text: str
 
 
-class _Step(BaseModel):
+class _QuestionStep(BaseModel):
     answer: str
     paragraph_support_idx: int | None = None
 
@@ -76,8 +76,8 @@ class _Step(BaseModel):
 class _Musique(BaseModel):
     question: str
     answer: str
-    paragraphs: list[_Paragraph]
-    question_decomposition: list[_Step]
+    paragraphs: list[_TitledParagraph]
+    question_decomposition: list[_QuestionStep]
 
     @property
     def context(self) -> list[tuple[str, list[str]]]:
@@ -102,7 +102,7 @@ class Gold:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class PassageQuestion:
     """A question with indices of retrieved passages, best first, and of gold passages."""
 
     kind: str
@@ -119,17 +119,17 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class PassageSource:
     """Passages with titles, and the questions over them."""
 
     name: str
     passages: tuple[tuple[str, str], ...]
-    questions: tuple[Question, ...]
-    clozes: tuple[Question, ...] = ()
+    questions: tuple[PassageQuestion, ...]
+    clozes: tuple[PassageQuestion, ...] = ()
     """Generated questions: the words of a sentence without a name, a number or a phrase, which is the answer."""
 
 
-def read_source(source: Path, work: Path, seed: int = 0) -> Source:
+def read_source(source: Path, work: Path, seed: int = 0) -> PassageSource:
     """Read the examples of a source. `work` caches the bases of folders."""
     if source.is_dir():
         return _read_folder(source, work / f"{source.name}.kb", random.Random(f"{seed} {source.name}"))
@@ -138,8 +138,8 @@ def read_source(source: Path, work: Path, seed: int = 0) -> Source:
     return _read_encyclopedic(source)
 
 
-def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
-    records = read_records(find_file(folder / "questions.jsonl"), _Question)
+def _read_folder(folder: Path, base: Path, rng: random.Random) -> PassageSource:
+    records = read_records(find_file(folder / "questions.jsonl"), _DocumentQuestion)
     base.parent.mkdir(parents=True, exist_ok=True)
     build_documents([folder / "docs"], base, DocumentOptions(edges=EdgeOptions(kinds=())))
     tools = OpenBase.open(base)
@@ -158,9 +158,9 @@ def _read_folder(folder: Path, base: Path, rng: random.Random) -> Source:
                 gold.setdefault(place, Gold(part, span, _short(record.short, nodes[place].text, span)))
         quotes = tuple(one.quote for one in record.gold)
         candidates = tuple(places[node] for node, _ in found)
-        questions.append(Question(record.kind, record.question, candidates, gold, quotes))
+        questions.append(PassageQuestion(record.kind, record.question, candidates, gold, quotes))
     passages = tuple((node.name, node.text) for node in nodes)
-    return Source(folder.name, passages, tuple(questions), tuple(_clozes([node.text for node in nodes], rng)))
+    return PassageSource(folder.name, passages, tuple(questions), tuple(_clozes([node.text for node in nodes], rng)))
 
 
 def _near(node: Node, page: int | None) -> bool:
@@ -200,7 +200,7 @@ def _short(short: str, text: str, span: Span) -> Span | None:
     return found.span() if found else None
 
 
-def _clozes(texts: Sequence[str], rng: random.Random) -> Iterator[Question]:
+def _clozes(texts: Sequence[str], rng: random.Random) -> Iterator[PassageQuestion]:
     """Yield generated questions. Their wrong passages are near the right one in the document."""
     for place in rng.choices(range(len(texts)), k=CLOZES):
         text = texts[place]
@@ -214,14 +214,14 @@ def _clozes(texts: Sequence[str], rng: random.Random) -> Iterator[Question]:
         asked = [rng.choice(NUMBERS if answer[0][0].isdigit() else THINGS), *[w for w in rest if rng.random() < 0.72]]
         near = [at for at in range(place - 3, place + 4) if 0 <= at < len(texts) and answer[0] not in texts[at]]
         gold = {place: Gold(0, (start, end), answer.span())}
-        yield Question("cloze", " ".join(asked), tuple(near), gold, (text[start:end],))
+        yield PassageQuestion("cloze", " ".join(asked), tuple(near), gold, (text[start:end],))
 
 
 def _sentences(text: str) -> list[str]:
     return [text[slice(*span)] for span in sentence_spans(text)]
 
 
-def _read_encyclopedic(file: Path) -> Source:
+def _read_encyclopedic(file: Path) -> PassageSource:
     raw = read_utf8(file)
     try:
         rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
@@ -247,5 +247,5 @@ def _read_encyclopedic(file: Path) -> Source:
                 quotes.append(text[slice(*span)])
             passages.append((title, text))
         candidates = tuple(range(first, len(passages)))
-        questions.append(Question("multi", one.question, candidates, gold, tuple(quotes)))
-    return Source(file.name, tuple(passages), tuple(questions))
+        questions.append(PassageQuestion("multi", one.question, candidates, gold, tuple(quotes)))
+    return PassageSource(file.name, tuple(passages), tuple(questions))

@@ -21,7 +21,7 @@ from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent, Ids, parts
 from clew.lab.training.labelled import names_of_fold, parse_fold
-from clew.lab.training.passages.examples import Question, Source, read_source
+from clew.lab.training.passages.examples import PassageQuestion, PassageSource, read_source
 from clew.models import passages as reading
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
@@ -48,7 +48,7 @@ READ_AT_ONCE = {"cuda": 256, "cpu": 24}
 
 
 @dataclass(frozen=True)
-class Settings:
+class PassageSettings:
     """Training settings. `size` is for a randomly initialised encoder, for quick trials."""
 
     epochs: int = 4
@@ -114,7 +114,7 @@ class Lessons:
         return [(one.question, self.passages[p]) for one in self.plain for p in (*one.right, *one.wrong)]
 
 
-def tokenised(sources: Sequence[Source]) -> Lessons:
+def tokenised(sources: Sequence[PassageSource]) -> Lessons:
     """Tokenise the sources with the network's length limits."""
     tokenizer = open_tokenizer()
 
@@ -139,7 +139,7 @@ def tokenised(sources: Sequence[Source]) -> Lessons:
 
 
 def _lessons(
-    question: Question, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
+    question: PassageQuestion, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
 ) -> Iterator[Lesson]:
     """Yield the question and, if it has several parts, the question with each part known."""
     right = {}
@@ -167,14 +167,14 @@ def joined(question: Ids, passage: Tokens) -> tuple[Ids, int, int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting(Descent):
+class PassageFitting(Descent):
     """Trains networks with the same settings and examples."""
 
-    settings: Settings
+    settings: PassageSettings
     lessons: Lessons
 
     @classmethod
-    def open(cls, settings: Settings, lessons: Lessons, say: Callable[[str], None]) -> Fitting:
+    def open(cls, settings: PassageSettings, lessons: Lessons, say: Callable[[str], None]) -> PassageFitting:
         """Create a trainer, on a GPU if available."""
         return cls.start(networks.open_torch(), settings.seed, say, settings=settings, lessons=lessons)
 
@@ -281,7 +281,7 @@ class Fitting(Descent):
 # 3 Files
 
 
-def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, float]:
+def measure(sources: Sequence[PassageSource], network: PassageNetwork) -> dict[str, float]:
     """Measure how often all gold passages rank in the top 1, 5 and 10 by relevance and by search."""
     shares: dict[str, list[bool]] = defaultdict(list)
     best: dict[bool, list[float]] = {True: [], False: []}
@@ -303,9 +303,9 @@ def measure(sources: Sequence[Source], network: PassageNetwork) -> dict[str, flo
 
 
 def fit_passages(
-    sources: Sequence[Source],
+    sources: Sequence[PassageSource],
     out: Path,
-    settings: Settings,
+    settings: PassageSettings,
     card: dict[str, Any],
     say: Callable[[str], None],
     start: Path | None = None,
@@ -314,7 +314,7 @@ def fit_passages(
     lessons = tokenised(sources)
     if not any(lesson.right for lesson in lessons.lessons):
         raise InputError("no quote of any question occurs in the documents: nothing to train on")
-    fitting = Fitting.open(settings, lessons, say)
+    fitting = PassageFitting.open(settings, lessons, say)
     network, losses = fitting.fit(start)
     states, heads = {"encoder.onnx": network.encoder}, networks.passage_heads(network)
     export_network(fitting.torch, out, card, states=states, heads=heads)
@@ -332,7 +332,7 @@ def train_passages(
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
     """Train on all sources. With `left_out` such as "0/3", hold out that part of the folders and measure on it."""
-    settings = Settings(epochs=epochs, seed=seed)
+    settings = PassageSettings(epochs=epochs, seed=seed)
     kept, left, card = split_sources(sources, out, left_out, seed, say)
     card |= {"start": networks.start_card() if start is None else str(start), "settings": asdict(settings)}
     figures = fit_passages(kept, out, settings, card, say, start)
@@ -344,7 +344,7 @@ def train_passages(
 
 def split_sources(
     sources: Sequence[Path], out: Path, left_out: str | None, seed: int, say: Callable[[str], None]
-) -> tuple[list[Source], list[Source], dict[str, Any]]:
+) -> tuple[list[PassageSource], list[PassageSource], dict[str, Any]]:
     """Return the training sources, the held-out sources, and the card."""
     names = [source.name for source in sources]
     if len(set(names)) < len(names):

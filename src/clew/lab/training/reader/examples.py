@@ -26,7 +26,7 @@ from clew.answering.reading.plan import (
 )
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.said_values import is_denied
-from clew.answering.reading.scoring import COMPARED, Span, lettered, masked
+from clew.answering.reading.scoring import COMPARED, TypedSpan, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
 from clew.core.errors import SourceError
 from clew.core.query import Comparison
@@ -66,7 +66,7 @@ class _Schema(BaseModel):
     relations: list[dict[str, str | None]]
 
 
-class _Query(BaseModel):
+class _WrittenQuery(BaseModel):
     answer: str | None = None
     variables: dict[str, str] = {}
     triplets: list[Triplet] = []
@@ -83,12 +83,12 @@ class _Question(BaseModel):
     kind: str
     question: str
     mentions: list[dict[str, str]]
-    query: _Query | str | None
+    query: _WrittenQuery | str | None
     """A query, or its text in the query language; None if the schema cannot answer."""
 
 
 @dataclass(frozen=True)
-class Lesson:
+class HeadTarget:
     """The target of one head: the right label among all labels, or among the allowed ones."""
 
     head: str
@@ -104,7 +104,7 @@ class Example:
 
     kind: str
     question: str
-    spans: tuple[Span, ...]
+    spans: tuple[TypedSpan, ...]
     """The names, in reading order."""
     types: tuple[int, ...]
     """The type of each name."""
@@ -117,7 +117,7 @@ class Example:
     def texts(self) -> list[str]:
         """Input texts: the question, then with each name and each number marked."""
         count = len(self.spans)
-        dated = [Span(one.start, one.end, "date" if one.is_date else "number") for one in self.quantities]
+        dated = [TypedSpan(one.start, one.end, "date" if one.is_date else "number") for one in self.quantities]
         marked = [masked(self.question, self.spans, place) for place in range(count)]
         numbered = [masked(self.question, [*self.spans, one], count) for one in dated]
         return [masked(self.question, self.spans), *marked, *numbered]
@@ -182,65 +182,65 @@ class SchemaExamples:
         relations = tuple(replace(row, description="") for row in schema.relations)
         return Vocabulary(Schema(types, relations, schema.attribute_types)).hop_texts
 
-    def lessons(self, example: Example) -> list[Lesson]:
+    def lessons(self, example: Example) -> list[HeadTarget]:
         """Return the targets of the heads for a question, without paths."""
         if example.plan.form == "none" and not example.is_whole:
             return []
         every = [*self._of_question(example), *self._of_names(example), *self._of_numbers(example)]
         return [one for one in every if not one.allowed or one.allowed[one.right]]
 
-    def _of_question(self, example: Example) -> Iterator[Lesson]:
+    def _of_question(self, example: Example) -> Iterator[HeadTarget]:
         plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
         lacked = example.hops(None, negated=True)
-        yield Lesson("forms", 0, FORMS.index(plan.form))
-        yield Lesson("lacking", 0, int(bool(lacked)))
+        yield HeadTarget("forms", 0, FORMS.index(plan.form))
+        yield HeadTarget("lacking", 0, int(bool(lacked)))
         related = example.hops(None)
-        yield Lesson("related", 0, int(bool(related)))
-        yield Lesson("valued", 0, int(plan.asked is not None))
-        yield Lesson("either", 0, int(plan.either))
+        yield HeadTarget("related", 0, int(bool(related)))
+        yield HeadTarget("valued", 0, int(plan.asked is not None))
+        yield HeadTarget("either", 0, int(plan.either))
         if plan.target is not None:
             target = self.vocabulary.schema.type_names[plan.target]
-            yield Lesson("type", 0, plan.target)
+            yield HeadTarget("type", 0, plan.target)
             if lacked:
-                yield Lesson("lacked", 0, lacked[0][0], [hop.end == target for hop in hops])
+                yield HeadTarget("lacked", 0, lacked[0][0], [hop.end == target for hop in hops])
             if related:
-                yield Lesson("relating", 0, related[0][0], [hop.end == target for hop in hops])
+                yield HeadTarget("relating", 0, related[0][0], [hop.end == target for hop in hops])
             if plan.hop is not None:
-                yield Lesson("counted", 0, plan.hop, [hop.start == target for hop in hops])
+                yield HeadTarget("counted", 0, plan.hop, [hop.start == target for hop in hops])
         if plan.attribute is not None:
-            yield Lesson("value of answer" if plan.form in OF_VALUES else "extreme", 0, plan.attribute)
+            yield HeadTarget("value of answer" if plan.form in OF_VALUES else "extreme", 0, plan.attribute)
         if plan.asked is not None:
-            yield Lesson("value of answer", 0, plan.asked)
+            yield HeadTarget("value of answer", 0, plan.asked)
         allowed = [True, *(one.kind == "boolean" for one in attributes)]  # the first means none
         if plan.form != "none" and any(allowed[1:]):
             switch = next((one for one in plan.requirements if isinstance(one.value, bool)), None)
-            yield Lesson("switch", 0, 1 + (switch.attribute or 0) if switch else 0, allowed)
+            yield HeadTarget("switch", 0, 1 + (switch.attribute or 0) if switch else 0, allowed)
             if switch:
-                yield Lesson("positive", 0, int(switch.value is True))
+                yield HeadTarget("positive", 0, int(switch.value is True))
 
-    def _of_names(self, example: Example) -> Iterator[Lesson]:
+    def _of_names(self, example: Example) -> Iterator[HeadTarget]:
         plan, hops, attributes = example.plan, self.vocabulary.hops, self.vocabulary.attributes
         for index, code in enumerate(example.types):
             kind, denied = self.vocabulary.schema.type_names[code], example.hops(index, negated=True)
             if denied or example.hops(index):
-                yield Lesson("negated", 1 + index, int(bool(denied)))
+                yield HeadTarget("negated", 1 + index, int(bool(denied)))
             if denied:
-                yield Lesson("denied", 1 + index, denied[0][0], [hop.start == kind for hop in hops])
+                yield HeadTarget("denied", 1 + index, denied[0][0], [hop.start == kind for hop in hops])
             if plan.form == "value" and plan.attribute is not None and plan.mentions == (index,):
-                yield Lesson("value", 1 + index, plan.attribute, [one.owner == kind for one in attributes])
+                yield HeadTarget("value", 1 + index, plan.attribute, [one.owner == kind for one in attributes])
 
-    def _of_numbers(self, example: Example) -> Iterator[Lesson]:
+    def _of_numbers(self, example: Example) -> Iterator[HeadTarget]:
         required = {one.quantity: one for one in example.plan.requirements}
         for index in range(len(example.quantities)):
             text, one = 1 + len(example.spans) + index, required.get(index)
             is_limit = one is not None and one.attribute is None and one.hop is None
             operator = "first" if is_limit else one.operator if one else "-"
-            yield Lesson("operators", text, OPERATORS.index(operator))
+            yield HeadTarget("operators", text, OPERATORS.index(operator))
             if one and not is_limit:
                 attributes, hops = self.vocabulary.attributes, self.vocabulary.hops
                 right = one.attribute if one.attribute is not None else len(attributes) + (one.hop or 0)
                 allowed = [attribute.kind in COMPARED for attribute in attributes]
-                yield Lesson("quantity", text, right, [*allowed, *[True] * len(hops)])
+                yield HeadTarget("quantity", text, right, [*allowed, *[True] * len(hops)])
 
 
 def normal(plan: Plan) -> tuple[object, ...]:
@@ -296,27 +296,27 @@ def _example(record: _Question, vocabulary: Vocabulary) -> Example:
             return replace(example, plan=plan_of(query, vocabulary, names, outside))
         except NoPlanError as wrong:
             raise SourceError(f"no plan for the query {record.query}: {wrong}") from None
-    return _Reading(vocabulary, record.query, types | record.query.variables, names).completed(example)
+    return _PlanReading(vocabulary, record.query, types | record.query.variables, names).completed(example)
 
 
-def _names(record: _Question, vocabulary: Vocabulary) -> list[tuple[Span, str]]:
+def _names(record: _Question, vocabulary: Vocabulary) -> list[tuple[TypedSpan, str]]:
     """Locate the names, in reading order. Search longer names first, because they may contain others."""
-    found: list[tuple[Span, str]] = []
+    found: list[tuple[TypedSpan, str]] = []
     for mention in sorted(record.mentions, key=lambda mention: -len(mention["text"])):
         start, length = record.question.find(mention["text"]), len(mention["text"])
         while start >= 0 and any(start < span.end and span.start < start + length for span, _ in found):
             start = record.question.find(mention["text"], start + 1)
         if start >= 0:
-            found.append((Span(start, start + length, vocabulary.type_words(mention["type"])), mention["name"]))
+            found.append((TypedSpan(start, start + length, vocabulary.type_words(mention["type"])), mention["name"]))
     return sorted(found, key=lambda pair: pair[0].start)[: len(LETTERS)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Reading:
+class _PlanReading:
     """Converts a query to a plan. Each step also returns whether it covered everything."""
 
     vocabulary: Vocabulary
-    query: _Query
+    query: _WrittenQuery
     types: dict[str, str]
     """Types of names and variables."""
     names: list[str]

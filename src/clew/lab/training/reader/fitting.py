@@ -24,13 +24,13 @@ from clew.answering.reading.encoders import Encoders, Floats
 from clew.answering.reading.plan import Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.reader import BUDGET, PLANS
-from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, Scorer, masked, shared_words
+from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, QuestionScorer, masked, shared_words
 from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent, Ids
 from clew.lab.training.labelled import names_of_fold, parse_fold
-from clew.lab.training.reader.examples import Example, Hops, Lesson, SchemaExamples, normal, read_sources
+from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, normal, read_sources
 from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 
@@ -51,7 +51,7 @@ UNLIKELY = -8.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReaderSettings:
     """Training settings of the reader.
 
     A step reads `together` batches, each over one schema. Hops have their descriptions with probability `described`.
@@ -89,7 +89,7 @@ class Tokenised:
     """Paths from each type with their indices, shorter paths first."""
     steps: list[list[Any]]
     """For each type, one array of paths per length."""
-    lessons: list[list[Lesson]]
+    lessons: list[list[HeadTarget]]
     """Targets of each question."""
 
     @classmethod
@@ -134,7 +134,7 @@ def word_tokens() -> Tokens:
 
 
 @dataclass(frozen=True)
-class Option:
+class PlanOption:
     """A proposed plan as text, with its prior and two word-overlap scores."""
 
     text: str
@@ -142,10 +142,14 @@ class Option:
     is_right: bool
 
 
-def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[Option]]:
+def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[PlanOption]]:
     """Return the plans for each question that the reader would choose from, given the names."""
     known, found = schema.vocabulary, []
-    scorer, proposer, wording = Scorer(known, encoders, Labels(known, encoders)), Proposer(known), Wording(known)
+    scorer, proposer, wording = (
+        QuestionScorer(known, encoders, Labels(known, encoders)),
+        Proposer(known),
+        Wording(known),
+    )
     for one in schema.examples:
         scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
         scores = replace(scores, denied=one.denied_categories)
@@ -154,9 +158,9 @@ def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[Option]]:
     return found
 
 
-def _option(example: Example, text: str, prior: float, is_right: bool) -> Option:
+def _option(example: Example, text: str, prior: float, is_right: bool) -> PlanOption:
     shared = shared_words(masked(example.question, example.spans), text)
-    return Option(text, (max(prior, reading.LEAST_PRIOR), *shared), is_right)
+    return PlanOption(text, (max(prior, reading.LEAST_PRIOR), *shared), is_right)
 
 
 @dataclass(frozen=True)
@@ -175,15 +179,15 @@ class _Computed(Encoders):
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class OptionRow:
     """A question and its options as tokens."""
 
     question: Ids
     texts: list[Ids]
-    options: list[Option]
+    options: list[PlanOption]
 
 
-def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[Option]], tokens: Tokens) -> list[Row]:
+def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]], tokens: Tokens) -> list[OptionRow]:
     """Build the training rows of the choice. Add a missing right plan as the least likely option."""
     rows = []
     for example, proposed in zip(schema.examples, proposals, strict=True):
@@ -193,7 +197,7 @@ def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[Option]], t
             options.append(_option(example, Wording(schema.vocabulary).of(plans[0]), least, is_right=True))
         if options:
             texts = [ids[1:-1][: reading.LONGEST_OPTION] for ids in tokens([option.text for option in options])]
-            rows.append(Row(tokens([example.asked])[0][1:-1][: reading.LONGEST_QUESTION], texts, options))
+            rows.append(OptionRow(tokens([example.asked])[0][1:-1][: reading.LONGEST_QUESTION], texts, options))
     return rows
 
 
@@ -209,13 +213,13 @@ def with_unlinked(schema: SchemaExamples, share: float, seed: int) -> SchemaExam
 
 
 @dataclass(frozen=True, eq=False)
-class Fitting(Descent):
+class ReaderFitting(Descent):
     """Trains networks in sequence with the same settings."""
 
-    settings: Settings
+    settings: ReaderSettings
 
     @classmethod
-    def open(cls, settings: Settings, say: Callable[[str], None]) -> Fitting:
+    def open(cls, settings: ReaderSettings, say: Callable[[str], None]) -> ReaderFitting:
         """Create a trainer, on a GPU if available."""
         return cls.start(networks.open_torch(), settings.seed, say, settings=settings)
 
@@ -347,9 +351,9 @@ class Fitting(Descent):
 
     # 2 Proposals
 
-    def proposals(self, schemas: Schemas, tokens: Tokens) -> dict[str, list[list[Option]]]:
+    def proposals(self, schemas: Schemas, tokens: Tokens) -> dict[str, list[list[PlanOption]]]:
         """Return the proposals for each schema from a network trained on the other folds."""
-        found: dict[str, list[list[Option]]] = {}
+        found: dict[str, list[list[PlanOption]]] = {}
         for fold in range(self.settings.folds):
             rest, own = split(schemas, fold, self.settings.folds, self.settings.seed)
             own = [with_unlinked(one, self.settings.unlinked, self.settings.seed) for one in own]
@@ -371,7 +375,7 @@ class Fitting(Descent):
 
     # 3 Choice
 
-    def fit_choice(self, encoder: Any, rows: list[Row]) -> tuple[Any, list[float]]:
+    def fit_choice(self, encoder: Any, rows: list[OptionRow]) -> tuple[Any, list[float]]:
         """Train the network from `encoder`. Return it with its loss per epoch."""
         settings = self.settings
         network = networks.choice_network(self.torch, encoder).to(self.device)
@@ -380,7 +384,7 @@ class Fitting(Descent):
         batches = partial(self._parts, rows, settings.choice_batch)
         return network, self._descend(network, groups, batches, self._choice_loss, settings.choice_epochs)
 
-    def _choice_loss(self, network: Any, batch: Sequence[Row]) -> Any:
+    def _choice_loss(self, network: Any, batch: Sequence[OptionRow]) -> Any:
         pairs, types, known, where, tops, right = [], [], [], [], [], []
         for at, row in enumerate(batch):
             kept, first = self._drawn(row), [FIRST_TOKEN, *row.question, LAST_TOKEN]
@@ -400,7 +404,7 @@ class Fitting(Descent):
         scores = self.torch.cat((none[:, None], scores[:, 1:]), 1)
         return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
 
-    def _drawn(self, row: Row) -> list[int]:
+    def _drawn(self, row: OptionRow) -> list[int]:
         """Draw the most likely wrong options and usually a right one, in random order."""
         is_right = [option.is_right for option in row.options]
         kept = [index for index, right in enumerate(is_right) if not right][
@@ -436,12 +440,12 @@ def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
 
 
 def fit_reader(
-    schemas: Schemas, out: Path, settings: Settings, card: dict[str, Any], say: Callable[[str], None]
+    schemas: Schemas, out: Path, settings: ReaderSettings, card: dict[str, Any], say: Callable[[str], None]
 ) -> dict[str, float]:
     """Train on all schemas and write the weights. Return the losses of the first and last epoch."""
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
-    fitting, tokens = Fitting.open(settings, say), word_tokens()
+    fitting, tokens = ReaderFitting.open(settings, say), word_tokens()
     proposals = fitting.proposals(schemas, tokens)
     read = [with_unlinked(one, settings.unlinked, settings.seed) for one in schemas]
     rows = [row for one in read for row in choice_rows(one, proposals[one.name], tokens)]
@@ -467,7 +471,7 @@ def train_reader(
 
     `left_out` is a fold such as "0/3", or prefixes of schema names such as "j_,k_".
     """
-    settings, schemas = Settings(epochs=epochs, seed=seed), read_sources(sources)
+    settings, schemas = ReaderSettings(epochs=epochs, seed=seed), read_sources(sources)
     left: Schemas = []
     if left_out is not None and "/" in left_out:
         schemas, left = split(schemas, *parse_fold(left_out), seed)

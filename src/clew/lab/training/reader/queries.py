@@ -37,11 +37,11 @@ def plan_of(query: ql.AnyQuery, vocabulary: Vocabulary, names: Sequence[str], nu
     """
     if not isinstance(query, ql.Query):
         raise NoPlanError("a combination of queries")
-    return _Query(query, vocabulary, names, numbers).plan()
+    return _PlannedQuery(query, vocabulary, names, numbers).plan()
 
 
 @dataclass
-class _Query:
+class _PlannedQuery:
     query: ql.Query
     vocabulary: Vocabulary
     names: Sequence[str]
