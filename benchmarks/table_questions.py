@@ -3,7 +3,7 @@
     python benchmarks/table_questions.py ../shared/data/wikitablequestions WORK --count 300 [--model batch:WORK/batch]
 
 Questions are about the fifth of the tables whose names have a SHA-1 that 5 divides, in a random order. Each table is
-built by `clew.build` and asked by the default method. An answer is right if its rows, its value or its matches are the
+built by `clew.build` and asked. An answer is right if its rows, its value or its matches are the
 gold texts, compared as the benchmark's own evaluator does: numbers as numbers, texts without marks and capitals. With
 a batch folder the first run collects the prompts.
 """
@@ -63,13 +63,13 @@ def is_right(found: Iterable[Any], gold: Iterable[str]) -> bool:
     return {plain(cell) for cell in found} == {plain(cell) for cell in gold}
 
 
-def ask(case: dict[str, Any], bases: Path, tables: Path, model: str | None) -> dict[str, Any]:
+def ask(case: dict[str, Any], bases: Path, tables: Path, model: str | None, method: str = "auto") -> dict[str, Any]:
     """Ask a question over its table, and compare the answer."""
     base = bases / f"{case['table']}.kb"
     try:
         if not base.exists():
             clew.build([tables / case["table"]], base)
-        answer = clew.open(base, model=model).ask(case["question"])
+        answer = clew.open(base, model=model).ask(case["question"], method=method)
     except PendingError:
         return {**case, "verdict": "pending"}
     except ClewError as error:
@@ -95,6 +95,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--model")
+    parser.add_argument("--method", default="auto")
     parser.add_argument("--trained", action="store_true", help="the other four fifths of the tables, to develop on")
     given = parser.parse_args()
     tables, bases = given.work / "tables", given.work / "bases"
@@ -105,7 +106,7 @@ def main() -> None:
     with gzip.open(given.data / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
         cases = [case for case in map(json.loads, lines) if is_left_out(case["table"]) != given.trained]
     random.Random(given.seed).shuffle(cases)
-    results = [ask(case, bases, tables, given.model) for case in cases[: given.count]]
+    results = [ask(case, bases, tables, given.model, given.method) for case in cases[: given.count]]
     text = "".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results)
     (given.work / "results.jsonl").write_text(text, encoding="utf-8")
     print(len(results), dict(Counter(result["verdict"] for result in results)))
