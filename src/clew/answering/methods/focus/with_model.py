@@ -32,8 +32,6 @@ CERTAIN = 0.9
 """Minimum certainty of a reading that needs no model."""
 AGREED = 0.97
 """Certainty of results that both readings find."""
-DIFFERS = 0.5
-"""Minimum certainty of a reading for which the model is asked again if its query has another result."""
 FEW = 5
 """Number of results shown to the model that may change its query."""
 STANDS = 0.6
@@ -98,29 +96,25 @@ def read_twice(question: str, tools: OpenBase, certain: float = CERTAIN) -> Pars
         return ours
     formulator = Formulator(tools.required_model("reading a question twice"), description_of(tools))
     other = _outcome(ours, tools)
-    theirs, executed = _carried_out(formulator, question, ours, other, tools)
+    theirs, executed = _carried_out(formulator, question, tools)
     with trace.span("two readings", ours=str(ours.interpretation.query), theirs=str(theirs and theirs.query)) as span:
         decided, why = _decide(ours, other, theirs, executed)
         span.note(decided=why)
     return decided
 
 
-def _carried_out(
-    formulator: Formulator, question: str, ours: Parse, other: Outcome | None, tools: OpenBase
-) -> tuple[Formulated | None, Executed | None]:
+def _carried_out(formulator: Formulator, question: str, tools: OpenBase) -> tuple[Formulated | None, Executed | None]:
     """Return a model's query and its result. If these are doubtful, show them to the model and ask once more."""
     theirs = formulator.formulate(question)
-    executed, doubt = _executed(theirs, ours, other, tools)
+    executed, doubt = _executed(theirs, tools)
     if theirs is not None and doubt:
         again = formulator.formulate(question, f"Your query was: {theirs.query}\n{doubt}")
         if again is not None:
-            theirs, (executed, _) = again, _executed(again, ours, other, tools)
+            theirs, (executed, _) = again, _executed(again, tools)
     return theirs, executed
 
 
-def _executed(
-    formulated: Formulated | None, ours: Parse, other: Outcome | None, tools: OpenBase
-) -> tuple[Executed | None, str]:
+def _executed(formulated: Formulated | None, tools: OpenBase) -> tuple[Executed | None, str]:
     """Return the result of a query, and a remark for the model if it is doubtful."""
     if formulated is None or formulated.query is None:
         return None, ""
@@ -134,15 +128,11 @@ def _executed(
         return executed, f"{told}."
     if executed.is_empty and not formulated.is_truth:
         return None, "It finds nothing. If the question can be put otherwise, write another query."
-    doubts = list(executed.notes)
-    is_likely = (ours.certainty or 0.0) >= DIFFERS and not ours.unknown
-    if is_likely and other is not None and other != _result(formulated, executed):
-        doubts.append(f"another reading of the question is {ours.interpretation.query}")
-    if not doubts:
+    if not executed.notes:
         return executed, ""
     return executed, (
-        f"It finds {_told(executed)}. But {'; '.join(doubts)}. If your query is what the question asks for, reply with "
-        "it again. Otherwise write another query, or reply that the question is not answerable."
+        f"It finds {_told(executed)}. But {'; '.join(executed.notes)}. If your query is what the question asks for, "
+        "reply with it again. Otherwise write another query, or reply that the question is not answerable."
     )
 
 
