@@ -218,3 +218,17 @@ Total,16 kg,"$1,281.50",100%,,
 def test_a_last_row_that_sums_up_nothing_stays(last, tmp_path):
     base = build(tmp_path, parcels=f"name,weight\nAlpha,1\nBeta,2\nGamma,3\n{last}\n")
     assert base.schema.node_type("parcel").count == 4
+
+
+def test_names_are_found_without_what_is_added_in_brackets(tmp_path):
+    rows = ["1,Petra Chocova (CZE),Prague (Praha)", "2,Ida Moe (NOR),Oslo", "3,Ann Lee (USA),Prague (Praha)"]
+    base = build(tmp_path, skiers="\n".join(["rank,skier,home", *rows]))
+    for short, whole in (("petra chocova", "Petra Chocova (CZE)"), ("prague", "Prague (Praha)")):
+        [link] = [link for link in base.tools.names.link(short, k=3) if link.how == "exact"]
+        assert base.tools.kb.node(link.node).name == whole
+
+
+def test_a_dash_is_no_value_in_a_column_of_texts_either(tmp_path):
+    rows = ["a,Japan", "b,—", "c,Japan", "d,N/A", "e,–", "f,Chile", "g,Chile"]
+    base = build(tmp_path, things="\n".join(["name,origin", *rows]))
+    assert {match.node.name for match in base.query("find x where (x: origin)").matches} == {"Japan", "Chile"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,7 @@ from clew.core.nouns import singular
 from clew.store.graph.tables import GROUPS, NODE_COLUMNS, Piece, Tables
 from clew.store.graph.visibility import has_groups
 from clew.store.sources.files import stem_of
-from clew.store.sources.pieces import constant, is_list, is_text
+from clew.store.sources.pieces import constant, is_list, is_text, lists_of, short_names
 from clew.store.sources.profile import profile_column
 
 _TEXT = pa.large_string()
@@ -87,7 +88,9 @@ def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
         nodes[index] = replace(piece, table=piece.table.drop_columns([column]))
     for column, parts in values.items():
         texts = pc.unique(pa.chunked_array(parts))
-        made = {"key": value_keys(column, texts), "type": constant(column, len(texts)), "name": texts}
+        made: dict[str, Any] = {"key": value_keys(column, texts), "type": constant(column, len(texts)), "name": texts}
+        if (short := short_names(texts)) is not None:
+            made["aliases"] = lists_of([short])
         nodes.append(Piece(pa.table(made), f"the column {column}"))
     return replace(tables, nodes=tuple(nodes), edges=(*tables.edges, *edges))
 

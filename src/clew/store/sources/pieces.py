@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -253,6 +254,24 @@ def _telling_stem(file: str, kind: Kind) -> str:
     return "" if _bare_stem(Path(file)) in _PLAIN_FILES[kind] | _PLAIN_STEMS else stem_of(Path(file))
 
 
+def short_names(names: pa.Array | pa.ChunkedArray) -> pa.Array | None:
+    """Return the names without what follows in brackets or on a second line, null if nothing does. None if none has."""
+    texts = names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names
+    if not pc.any(pc.match_substring_regex(texts, _ADDED)).as_py():
+        return None
+    short = pc.struct_field(pc.extract_regex(texts, _ADDED), "name")
+    return pc.if_else(pc.fill_null(pc.match_substring_regex(short, r"\pL"), False), short, None)
+
+
+def lists_of(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return the texts of each row that are not empty as a list."""
+    order = np.arange(len(columns) * len(columns[0])).reshape(len(columns), -1).T
+    cells = pa.concat_arrays(columns).take(pa.array(order.ravel()))
+    is_there = pc.fill_null(pc.not_equal(cells, ""), False)
+    counts = is_there.to_numpy(zero_copy_only=False).reshape(order.shape).sum(axis=1)
+    return pa.LargeListArray.from_arrays(pa.array(np.append(0, np.cumsum(counts))), cells.filter(is_there))
+
+
 def constant(value: str, count: int) -> pa.ChunkedArray:
     """Return a column that contains the text once, as the only entry of a dictionary."""
     indices = pa.repeat(pa.scalar(0, pa.int8()), count)
@@ -263,7 +282,11 @@ def _columns(names: list[str]) -> str:
     return f"the columns are: {', '.join(names)}"
 
 
-_MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "–", "—")
+_BLANK = ("", "N/A", "n/a", "–", "—")
+"""Cells without a value in any column. Others of the next list are values in some: a gene is on the strand `-`."""
+_MISSING = (*_BLANK, "NA", "NaN", "nan", "null", "NULL", "None", "-")
+_ADDED = r"^(?P<name>[^\n(\[]+[^\s(\[])\s*(?:\n|[(\[])"
+"""A name with an addition: `Petra Chocová (CZE)`."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
 _GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
@@ -285,7 +308,7 @@ _SAMPLE = 256
 
 def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa.ChunkedArray:
     """Convert a text column to its narrowest type. Empty values become missing. Codes such as 007 stay text."""
-    cleaned = missing_to_null(column, pa.array([""]))
+    cleaned = missing_to_null(column, pa.array(_BLANK))
     values = missing_to_null(cleaned, pa.array(_MISSING))
     if values.null_count == len(values):
         return cleaned

@@ -32,7 +32,9 @@ from clew.store.sources.pieces import (
     constant,
     is_list,
     is_text,
+    lists_of,
     measured,
+    short_names,
     typed_by_content,
 )
 from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists, tell_apart
@@ -362,9 +364,10 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
     roles = {"key": KEY, "name": _NAME}
     if options.columns.get("type") not in loaded.columns:
         columns[TYPE], roles["type"] = constant(options.node_type or profile.type, count), TYPE
-    if profile.other_names and "aliases" not in node_roles(list(loaded.columns), options.columns):
-        columns[_ALIASES] = _lists([_joined([loaded.columns[name]]) for name in profile.other_names])
-        roles["aliases"] = _ALIASES
+    others = [_joined([loaded.columns[name]]) for name in profile.other_names]
+    others += [short for short in (short_names(loaded.names),) if short is not None]
+    if others and "aliases" not in node_roles(list(loaded.columns), options.columns):
+        columns[_ALIASES], roles["aliases"] = lists_of(others), _ALIASES
     columns |= {name: cells for name, cells in loaded.columns.items() if name not in dropped - {groups}}
     columns |= lost
     raw = RawTable(pa.table(columns), loaded.source.file, loaded.source.first_line, loaded.source.lines)
@@ -424,15 +427,6 @@ def _by_row(rows: pa.Array, values: pa.Array, count: int) -> pa.Array:
     places = np.full(count, -1)
     places[rows.to_numpy()] = np.arange(len(rows))
     return values.take(pa.array(places, mask=places < 0))
-
-
-def _lists(columns: Sequence[pa.Array]) -> pa.Array:
-    """Return the texts of each row that are not empty as a list."""
-    order = np.arange(len(columns) * len(columns[0])).reshape(len(columns), -1).T
-    cells = pa.concat_arrays(columns).take(pa.array(order.ravel()))
-    is_there = pc.fill_null(pc.not_equal(cells, ""), False)
-    counts = is_there.to_numpy(zero_copy_only=False).reshape(order.shape).sum(axis=1)
-    return pa.LargeListArray.from_arrays(pa.array(np.append(0, np.cumsum(counts))), cells.filter(is_there))
 
 
 def _link_relation(table: SqlTable) -> str:
