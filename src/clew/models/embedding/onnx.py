@@ -64,8 +64,7 @@ def bundled_card() -> Card:
 
 def find_onnx(folder: Path) -> Path | None:
     """Return the ONNX file at one of its usual paths in a folder, or None."""
-    places = (folder / "model.onnx", folder / "onnx" / "model.onnx")
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in (folder / "model.onnx", folder / "onnx" / "model.onnx") if place.is_file()), None)
 
 
 def folder_card(folder: Path) -> Card:
