@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from clew.answering.roles.score import FusedScorer
 from clew.core.roles import Claim
 from clew.lab.datasets.load import load_dataset
-from clew.models.embedding.onnx import OnnxEmbedder
+from clew.models.embedding.onnx import OnnxEmbedder, bundled_card
 
 WRONG = 4
 RIDGE = 0.0005
@@ -70,7 +70,7 @@ def main() -> None:
         "2Wiki train": from_paragraphs(f"2wiki:{DATA / '2wiki' / 'train_500.jsonl.gz'}", 120, chance),
         "STaRK-PRIME reduced, train": from_stark(160, chance),
     }
-    scorer = FusedScorer(OnnxEmbedder.bundled())
+    scorer = FusedScorer(OnnxEmbedder(bundled_card()))
     features, gold = {}, {}
     for name, claims in sets.items():
         like = scorer.compare([claim for claim, _ in claims])

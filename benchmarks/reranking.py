@@ -138,7 +138,7 @@ def train(given):
     from clew.answering.methods.subgraph_reranking.rankers import RandomOrder, SemanticRanker, SourceOrder
     from clew.lab.training.labelled import FeatureTable, permutation_importance
     from clew.lab.training.ranker import RankerSettings, TreeSettings, fit_table
-    from clew.models.embedding.onnx import OnnxEmbedder
+    from clew.models.embedding.onnx import OnnxEmbedder, bundled_card
 
     lines = read_pools(given.work)
     pools = [labelled(line) for line in lines]
@@ -146,7 +146,7 @@ def train(given):
     starts = np.append(0, np.cumsum([len(pool.right) for pool in pools]))
     known = [group for group in GROUPS if (given.work / f"{group}.npy").exists()]
     features = {group: np.load(given.work / f"{group}.npy").astype(np.float64) for group in known}
-    embedder = OnnxEmbedder.bundled(threads=1)
+    embedder = OnnxEmbedder(bundled_card(), threads=1)
     judged = sorted(n for split in splits for n in split["test"])
     scores = {}
     for ranker in (SourceOrder(), RandomOrder(), SemanticRanker(embedder)):

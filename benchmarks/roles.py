@@ -37,7 +37,7 @@ from clew.core.errors import PendingError
 from clew.core.roles import Chooser, Reader, Scorer, Writer
 from clew.lab.evaluation.comparison import bootstrap
 from clew.lab.evaluation.metrics import normalise_text, text_exact, text_f1
-from clew.models.embedding.onnx import OnnxEmbedder
+from clew.models.embedding.onnx import OnnxEmbedder, bundled_card
 from clew.models.opening import open_model
 from clew.models.protocol import Embedder, LanguageModel
 from clew.store.open_base import OpenBase
@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     model = open_model(options.model)
-    embedder = OnnxEmbedder.bundled()
+    embedder = OnnxEmbedder(bundled_card())
     n = options.n
     roles = {
         "parse": lambda: parsing(n, model, options.base),

@@ -10,7 +10,7 @@ import pytest
 from chat_server import Handler, serving
 from clew.core.errors import InputError, ModelError, ReplyError
 from clew.models.embedding.endpoint import EndpointEmbedder
-from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder
+from clew.models.embedding.onnx import BUNDLED, OnnxEmbedder, bundled_card, folder_card
 from clew.models.embedding.opening import HashEmbedder, SentenceTransformersEmbedder, open_embedder
 from clew.models.settings import Secret, Settings
 
@@ -71,10 +71,10 @@ def test_an_exported_folder_embeds_as_its_settings_say(tmp_path: Path):
     assert embedder.name.startswith(f"{tmp_path.name}@")
     as_query, as_document = (embedder.embed(["lens"], role=role)[0] for role in ("query", "document"))
     assert np.array_equal(as_query, embedder.embed(["query: lens"], role="document")[0])
-    assert as_document @ OnnxEmbedder.bundled().embed(["lens"], role="document")[0] < 0.99
+    assert as_document @ OnnxEmbedder(bundled_card()).embed(["lens"], role="document")[0] < 0.99
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_max_tokens": true}')
     with pytest.raises(ModelError, match="pooling"):
-        OnnxEmbedder.open(tmp_path)
+        OnnxEmbedder(folder_card(tmp_path))
 
 
 def test_specs_name_embedders(tmp_path: Path):

@@ -18,7 +18,7 @@ REFERENCE = json.loads((TESTS / "data" / "minilm_reference.json").read_text("utf
 
 @pytest.fixture(scope="module")
 def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder.bundled(threads=2)
+    return OnnxEmbedder(bundled_card(), threads=2)
 
 
 def test_the_shipped_file_is_the_one_its_card_and_origin_name():

@@ -88,8 +88,7 @@ def _letters(text: str) -> str:
 
 def name_key(name: str) -> str:
     """Return a key that is equal for spellings of a name that differ in case, article or possessive."""
-    key = " ".join(POSSESSIVE.sub("", name).casefold().split())
-    return key.removeprefix("the ").replace(".", "")
+    return " ".join(POSSESSIVE.sub("", name).casefold().split()).removeprefix("the ").replace(".", "")
 
 
 def acronyms(text: str) -> dict[str, str]:

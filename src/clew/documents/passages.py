@@ -146,8 +146,7 @@ class _Printed:
         for line in self._lines[first : bisect_left(self._starts, span.end)]:
             start, end = max(line.start, span.start), min(line.end, span.end)
             if start < end and line.page == span.page:
-                box = (line.x0, line.top, line.x1, line.bottom)
-                found.append(((start - span.start, end - span.start), box))
+                found.append(((start - span.start, end - span.start), (line.x0, line.top, line.x1, line.bottom)))
         return tuple(found)
 
 

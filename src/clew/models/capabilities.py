@@ -79,8 +79,7 @@ def ask_server(chat: OpenAIChat) -> tuple[int | None, float | None]:
 def _entry(chat: OpenAIChat, path: str, name: str) -> _Entry | None:
     """Return the model's entry in a list of models, or None."""
     try:
-        listed = chat.get(path)[name]
-        entries = [_Entry.model_validate(row) for row in listed]
+        entries = [_Entry.model_validate(row) for row in chat.get(path)[name]]
     except (ModelError, ValidationError, KeyError, TypeError):
         return None
     wanted = (chat.model, f"{chat.model}:latest")
@@ -271,5 +270,4 @@ def _follows(text: str) -> bool:
 
 def remembered(chat: OpenAIChat, memory: Memory, context_given: int | None = None) -> Capabilities:
     """Return the cached or default capabilities of a model without any request."""
-    known = memory.recall(chat.name) or Known(name=chat.name, asked=0.0)
-    return known.capabilities(context_given)
+    return (memory.recall(chat.name) or Known(name=chat.name, asked=0.0)).capabilities(context_given)

@@ -186,8 +186,7 @@ class OpenAIChat:
         import httpx
 
         try:
-            reply = self._fetch(path)
-            return reply.raise_for_status().json()
+            return self._fetch(path).raise_for_status().json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as failure:
             raise ReplyError(self._safe(f"{self.base_url}{path}: {failure}")) from None
 

@@ -253,8 +253,7 @@ class Cached(Wrapping):
             places.setdefault(key, []).append(place)
             wanted[key] = request
         while wanted:
-            known = self.store.get(list(wanted))
-            for key, completion in known.items():
+            for key, completion in self.store.get(list(wanted)).items():
                 del wanted[key]
                 yield from ((place, completion) for place in places[key])
             mine, others = self._divide(wanted)

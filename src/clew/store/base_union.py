@@ -51,8 +51,7 @@ def joined_base(folders: Sequence[Path], groups: Iterable[str] | None = None) ->
     try:
         ArrayKnowledgeBase.open(cached).release()
     except (StorageError, NotFoundError):
-        edits = _edits(bases)
-        build(joined_tables(dict(zip(names, bases, strict=True))), cached, edits=edits)
+        build(joined_tables(dict(zip(names, bases, strict=True))), cached, edits=_edits(bases))
     for base in bases:
         base.release()
     return cached

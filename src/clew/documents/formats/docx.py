@@ -175,10 +175,9 @@ class _DocxWalk:
         self._boxes(read.boxes)
         for note in read.notes:
             self._note(note)
-        if properties is not None and properties.find("sectPr") is not None:
-            opened = next(self._opened_by_type, "")
-            if opened not in {"continuous", "nextColumn"}:
-                self._break_page()
+        ends_section = properties is not None and properties.find("sectPr") is not None
+        if ends_section and next(self._opened_by_type, "") not in {"continuous", "nextColumn"}:
+            self._break_page()
 
     def _boxes(self, boxes: list[Element]) -> None:
         """Add text boxes. The labels of a drawing become one paragraph."""

@@ -38,8 +38,7 @@ def read_mail(file: Path, readers: Readers) -> Extracted:
     builder = TextBuilder()
     notes: list[str] = []
     first = ""
-    content = file.read_bytes()
-    for raw in _messages(content):
+    for raw in _messages(file.read_bytes()):
         try:
             _check(raw)
             message = email.message_from_bytes(raw, policy=email.policy.default)

@@ -122,5 +122,4 @@ class _MarkdownScan:
 
 
 def _cells(line: str) -> list[str]:
-    cut = CELL.split(line.strip().removeprefix("|").removesuffix("|"))
-    return [cell.replace("\\|", "|").strip() for cell in cut]
+    return [cell.replace("\\|", "|").strip() for cell in CELL.split(line.strip().removeprefix("|").removesuffix("|"))]

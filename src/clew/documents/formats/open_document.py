@@ -35,8 +35,7 @@ def read_open_document(file: Path) -> Extracted:
         if b"encryption-data" in manifest:
             raise SourceError("the file is encrypted: save it without a password", file=file)
         content = package.xml("content.xml")
-        styles = _Styles.of(content, package)
-        walk = _Walk(styles)
+        walk = _Walk(_Styles.of(content, package))
         for body in content.iter("body"):
             for kind in body:
                 walk.body(kind)

@@ -118,8 +118,7 @@ def _view(page: pdfium.PdfPage) -> View:
     if not raw.FPDF_GetPageBoundingBox(page.raw, rectangle):
         width, height = page.get_size()
         return View(0, 0, width, height, 0)
-    turns = page.get_rotation() // 90
-    return View(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top, turns)
+    return View(rectangle.left, rectangle.bottom, rectangle.right, rectangle.top, page.get_rotation() // 90)
 
 
 def _words(text_page: Any, count: int, view: View) -> list[PrintedWord]:

@@ -36,8 +36,7 @@ def read_pptx(file: Path) -> Extracted:
 
 
 def _add_slide(builder: TextBuilder, package: Package, name: str) -> None:
-    slide = package.xml(name)
-    shapes = list(_shapes(slide))
+    shapes = list(_shapes(package.xml(name)))
     for shape in shapes:
         if _placeholder(shape) in TITLES:
             builder.heading(" ".join(_paragraphs(shape)), 1)

@@ -85,8 +85,7 @@ def _add(builder: TextBuilder, value: Any, path: tuple[str, ...]) -> None:
     else:
         entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         for name, item in entries or [("", value)]:
-            start = (*path, str(name)) if entries else path
-            builder.preformatted("\n".join(_lines(item, start)))
+            builder.preformatted("\n".join(_lines(item, (*path, str(name)) if entries else path)))
 
 
 def _is_table(value: Any) -> bool:

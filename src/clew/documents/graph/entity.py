@@ -69,8 +69,7 @@ def entity_edges(texts: Sequence[str], documents: Sequence[int], options: EdgeOp
     numbers: dict[str, int] = {}
     explained = _explained(texts, documents)
     for index, (text, document) in enumerate(zip(texts, documents, strict=True)):
-        expansions = explained.get(document, {})
-        for key, name in _named(text, expansions):
+        for key, name in _named(text, explained.get(document, {})):
             surface.setdefault(key, Counter())[name] += 1
             places.append(index)
             names.append(numbers.setdefault(key, len(numbers)))
@@ -116,8 +115,7 @@ def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> Tables:
     Return the mentioned nodes, the mentions, and the edges of the base between mentioned nodes. Skip nodes restricted
     to groups, since their texts would become public with the documents.
     """
-    whole = ArrayKnowledgeBase.open(base)
-    kb = ArrayKnowledgeBase.open(view_for(whole, ()) or base)
+    kb = ArrayKnowledgeBase.open(view_for(ArrayKnowledgeBase.open(base), ()) or base)
     columns = kb.columns()
     names: PhraseMatcher[int] = PhraseMatcher()
     written = zip(columns["name"].to_pylist(), columns["aliases"].to_pylist(), strict=True)

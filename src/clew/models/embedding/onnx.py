@@ -56,7 +56,7 @@ class Card:
 
 
 def bundled_card() -> Card:
-    """Return the card of the bundled embedder."""
+    """Return the card of the bundled embedder: all-MiniLM-L6-v2, int8."""
     told = read_settings(BUNDLED / "embedder.json")
     model, graph, tokenizer = (BUNDLED / name for name in ("model.onnx", "graph.onnx", "tokenizer.json"))
     return Card(model=model, graph=graph, tokenizer=tokenizer, **told)
@@ -64,8 +64,7 @@ def bundled_card() -> Card:
 
 def find_onnx(folder: Path) -> Path | None:
     """Return the ONNX file at one of its usual paths in a folder, or None."""
-    places = (folder / "model.onnx", folder / "onnx" / "model.onnx")
-    return next((place for place in places if place.is_file()), None)
+    return next((place for place in (folder / "model.onnx", folder / "onnx" / "model.onnx") if place.is_file()), None)
 
 
 def folder_card(folder: Path) -> Card:
@@ -132,16 +131,6 @@ class OnnxEmbedder:
         """Set the threads, by default one per processor. The model loads on first use."""
         self.card = card
         self.threads = threads or os.cpu_count() or 1
-
-    @classmethod
-    def bundled(cls, *, threads: int | None = None) -> OnnxEmbedder:
-        """Open the bundled embedder: all-MiniLM-L6-v2, int8."""
-        return cls(bundled_card(), threads=threads)
-
-    @classmethod
-    def open(cls, folder: Path, *, threads: int | None = None) -> OnnxEmbedder:
-        """Open a model exported as a sentence-transformers folder."""
-        return cls(folder_card(folder), threads=threads)
 
     @property
     def name(self) -> str:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from clew.core.disk import file_sha256
 from clew.core.errors import InputError, ModelError, UntrustedEmbedder, needing
 from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
-from clew.models.embedding.onnx import OnnxEmbedder, find_onnx
+from clew.models.embedding.onnx import OnnxEmbedder, bundled_card, find_onnx, folder_card
 from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
 from clew.models.protocol import Embedder
 
@@ -173,7 +173,7 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
     """Open the embedder of a spec. Its model loads on first use."""
     spec = spec or DEFAULT
     if spec == DEFAULT:
-        return OnnxEmbedder.bundled(threads=threads)
+        return OnnxEmbedder(bundled_card(), threads=threads)
     if spec == PASSAGES:
         return PassageEmbedder(threads=threads)
     if spec == MULTILINGUAL:
@@ -188,7 +188,7 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
     if (folder / ENCODER).is_file():
         return PassageEmbedder(folder, threads=threads)
     if find_onnx(folder):
-        return OnnxEmbedder.open(folder, threads=threads)
+        return OnnxEmbedder(folder_card(folder), threads=threads)
     return SentenceTransformersEmbedder(folder)
 
 

@@ -31,8 +31,7 @@ class SharedWords:
 
     @cached_property
     def _table(self) -> NDArray[np.uint8]:
-        rows = (self.told["rows"], DIMENSION)
-        return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", self.told["offset"], rows)
+        return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", self.told["offset"], (self.told["rows"], DIMENSION))
 
 
 def embedders_tokenizer() -> Any:

@@ -220,8 +220,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     def edge_attributes(self, head: int, relation: str, tail: int) -> list[Mapping[str, Any]]:
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
-        code = self._code(relation)
-        first, last = self.outward.slice_of(head, code)
+        first, last = self.outward.slice_of(head, self._code(relation))
         targets = self.outward.targets[first:last]
         left, right = (int(targets.searchsorted(np.int32(tail), side=side)) for side in ("left", "right"))
         return [self._attributes(first + index) for index in range(left, right)]

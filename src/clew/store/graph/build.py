@@ -89,8 +89,7 @@ def infer_schema(nodes: pa.Table, types: IntArray, type_names: tuple[str, ...], 
     for row, amount in sorted(_signatures(edges, types, wide).items()):
         code, head, tail = row // wide // wide, row // wide % wide, row % wide
         name = edges.relation_names[code]
-        ends = type_names[head], type_names[tail]
-        relations.append(Relation(name, *ends, amount))
+        relations.append(Relation(name, type_names[head], type_names[tail], amount))
     return Schema(
         node_types,
         with_hierarchies(relations, _trees(edges)),

@@ -148,8 +148,7 @@ def with_edge_groups(nodes: pa.Table, edges: Sequence[Piece]) -> pa.Table:
                 named = {group for group in some or () if group}
                 found.setdefault(key, set()).update(named)
                 public.update(() if named else (key,))
-    keys = nodes["key"].cast(STRING).to_pylist()
-    visible = [None if key in public else sorted(found.get(key, ())) for key in keys]
+    visible = [None if key in public else sorted(found.get(key, ())) for key in nodes["key"].cast(STRING).to_pylist()]
     return nodes.append_column(GROUPS, pa.array(visible, STRINGS))
 
 

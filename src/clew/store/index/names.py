@@ -211,8 +211,7 @@ class NameIndex:
 
     def _have_type(self, forms: IntArray, code: int) -> NDArray[np.bool_]:
         owners, nodes = self.table.bearers(forms)
-        fits = self.types[nodes] == code
-        return np.asarray(np.bincount(owners[fits], minlength=len(forms)) > 0)
+        return np.asarray(np.bincount(owners[self.types[nodes] == code], minlength=len(forms)) > 0)
 
     def _ordered(self, entries: Entries, how: Literal["exact", "fuzzy"], scores: Sequence[float]) -> list[Link]:
         """Sort by score, then names before aliases, then by prominence."""
@@ -340,8 +339,7 @@ class NameIndex:
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:
         """Return the run of words most similar to a name. Prefer longer runs."""
         wanted = [" ".join(tokens[place].text for place in run) for run in runs]
-        near = [self.trigrams.nearest(form, POOL) for form in wanted]
-        places = distinct(np.sort(np.concatenate(near)))
+        places = distinct(np.sort(np.concatenate([self.trigrams.nearest(form, POOL) for form in wanted])))
         given = self.table.texts(places)
         name = dict(zip(places.tolist(), given, strict=True))
         options = [

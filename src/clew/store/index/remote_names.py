@@ -41,8 +41,7 @@ class RemoteNames:
 
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
         """Return the labels in a text: longest matches without overlaps, in reading order."""
-        tokens = tokenise(text)
-        spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokens)}
+        spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokenise(text))}
         found = self._labelled({name: _spellings(name) for name in spans})
         taken: list[Mention] = []
         for name in sorted(found, key=lambda name: (-len(name), spans[name])):

@@ -111,20 +111,17 @@ class VectorIndex(ABC):
                 had_vectors=had,
                 complete=self.is_complete,
             )
-            vector = self.embedder.embed([query], role="query")[0]
-            return self._ranked(vector, nodes, k)
+            return self._ranked(self.embedder.embed([query], role="query")[0], nodes, k)
 
     def nearest(self, node: int, k: int, among: NodeSet) -> Ranking:
         """Return the k nodes of `among` with the nearest vectors to a node, except the node itself."""
-        vector = self.vectors(np.array([node], dtype=np.int32))[0]
-        near = self._ranked(vector, among.array, k + 1)
+        near = self._ranked(self.vectors(np.array([node], dtype=np.int32))[0], among.array, k + 1)
         kept = near.nodes != node
         return Ranking(near.nodes[kept][:k], near.scores[kept][:k])
 
     def similarities(self, query: str, nodes: NodeSet) -> Vectors:
         """Return the cosine of each given node with a query, in order. Compute missing vectors."""
-        vector = self.embedder.embed([query], role="query")[0]
-        return cosines(self.vectors(nodes.array), vector)
+        return cosines(self.vectors(nodes.array), self.embedder.embed([query], role="query")[0])
 
     def vectors(self, nodes: IntArray) -> Vectors:
         """Return the vectors of the given nodes. Compute missing vectors."""

@@ -148,8 +148,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return the nodes one edge away."""
         if not len(nodes):
             return EMPTY
-        ends = [("tail", "out"), ("head", "in")]
-        sides = [(far, side) for far, side in ends if direction in (side, "any")]
+        sides = [(far, side) for far, side in [("tail", "out"), ("head", "in")] if direction in (side, "any")]
         given = [part for _ in sides for part in self._given(nodes, relation)]
         parts = " UNION ".join(f"SELECT {far} AS far FROM {_edges_of(side, nodes, relation)}" for far, side in sides)
         query = f"SELECT array_agg(far) FROM ({parts}) AS found"
@@ -340,8 +339,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             return _NO_EDGES
         source = _edges_of(side, nodes, relation)
         query = f"SELECT array_agg(head), array_agg(relation), array_agg(tail) FROM {source}"
-        given = self._given(nodes, relation)
-        heads, codes, tails = self.database.rows(query, *given, planned=len(nodes) > MANY)[0]
+        heads, codes, tails = self.database.rows(query, *self._given(nodes, relation), planned=len(nodes) > MANY)[0]
         if heads is None:
             return _NO_EDGES
         own, far = (heads, tails) if side == "out" else (tails, heads)

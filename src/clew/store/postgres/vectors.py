@@ -43,8 +43,7 @@ def renew_vectors(kb: PostgresKnowledgeBase) -> int:
     """Compute the missing vectors of a changed base, and return their number."""
     spec = trusted_embedder(remembered_embedder(kb), kb.address)
     embedder = open_embedder(spec)
-    store = PostgresVectorStore(kb, embedder, spec)
-    return PostgresVectors(kb, embedder, store, PostgresLexical(kb)).embed_all()
+    return PostgresVectors(kb, embedder, PostgresVectorStore(kb, embedder, spec), PostgresLexical(kb)).embed_all()
 
 
 class PostgresVectorStore:

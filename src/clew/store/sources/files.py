@@ -13,7 +13,6 @@ from pathlib import Path
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import whole_text
-from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,8 @@ class SourceOptions:
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
     """Parse `["name=title"]` to `{"name": "title"}`. Raise InputError for unknown roles."""
+    from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS  # imports pyarrow, which document readers do without
+
     columns = {}
     for assignment in assignments:
         role, _, column = assignment.partition("=")

@@ -262,8 +262,7 @@ def read_parquet(path: Path, columns: Mapping[str, str]) -> RawTable:
         schema = pq.read_schema(path if content is None else pa.BufferReader(content))
         roles = (edge_roles(schema.names, columns).get("relation"), node_roles(schema.names, columns).get("type"))
         words = [name for name in roles if name is not None and is_text(schema.field(name).type)]
-        source = path if content is None else pa.BufferReader(content)
-        table = pq.ParquetFile(source, read_dictionary=words).read()
+        table = pq.ParquetFile(path if content is None else pa.BufferReader(content), read_dictionary=words).read()
     except (pa.ArrowInvalid, OSError) as broken:
         raise SourceError(f"not a whole Parquet file: {broken}", file=path) from broken
     if not table.num_rows:

@@ -75,8 +75,7 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
         used = [name for name in table.column_names if name in roles or pc.any(pc.not_equal(table[name], "")).as_py()]
         columns = {roles.get(name, name): table[name] for name in used}
         if "type" in columns:
-            labels = pc.utf8_ltrim(columns.pop("type"), ":")
-            columns |= _labels(labels, ":")
+            columns |= _labels(pc.utf8_ltrim(columns.pop("type"), ":"), ":")
         tables.append(replace(raw, table=pa.table(columns), lines=raw.lines_of(rows)))
     return tables
 

@@ -142,8 +142,7 @@ def _list_items(records: list[Record], field: str, objects: Sequence[Mapping[str
     is_named = is_named and all(isinstance(value, str) for one in objects for value in one.values())
     for record in records:
         if isinstance(record.get(field), dict):
-            items = record[field].items()
-            record[field] = [value if is_named else f"{key}: {_text(value)}" for key, value in items]
+            record[field] = [value if is_named else f"{key}: {_text(value)}" for key, value in record[field].items()]
 
 
 def _text(value: Any) -> str:

@@ -90,8 +90,7 @@ def as_edges(raw: RawTable, options: SourceOptions) -> Piece:
         columns["relation"] = _words(_first_of_list(raw.table[roles["relation"]]))
         _check_present(raw, columns["relation"], roles["relation"], "relation")
     else:
-        name = _telling_stem(raw.file, "edges") or "related_to"
-        columns["relation"] = constant(name, raw.table.num_rows)
+        columns["relation"] = constant(_telling_stem(raw.file, "edges") or "related_to", raw.table.num_rows)
     columns["tail"] = _keys(raw, roles["tail"], "tail")
     return _piece(raw, columns | _groups(raw, options), {*roles.values(), options.columns.get("groups")}, EDGE_COLUMNS)
 
@@ -209,8 +208,7 @@ def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if is_text(kind):
         return column
     if is_list(kind):
-        lists = pc.cast(column, pa.list_(pa.string()))
-        return pc.binary_join(lists, "\n")
+        return pc.binary_join(pc.cast(column, pa.list_(pa.string())), "\n")
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         written = [None if v is None else json.dumps(v, ensure_ascii=False, default=str) for v in column.to_pylist()]
         return pa.chunked_array([pa.array(written, pa.string())])

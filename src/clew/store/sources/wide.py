@@ -66,8 +66,7 @@ def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def _cast_column(table: pa.Table, wanted: dict[str, pa.DataType]) -> pa.Table:
     for name, kind in wanted.items():
         if name in table.column_names:
-            place = table.column_names.index(name)
-            table = table.set_column(place, name, cast_to(table[name], kind))
+            table = table.set_column(table.column_names.index(name), name, cast_to(table[name], kind))
     return table
 
 
