@@ -341,11 +341,12 @@ def build(
 ) -> BuildReport:
     """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
 
-    `folder` is where to; or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`. What the files
-    are is seen from them; `options` of one kind or the other decide it. `visible` says who may see what: pattern
-    of files or keys → groups. `nodes_only` reads what describes the nodes of a graph that stays elsewhere, the only
-    source: `clew.open("sparql+http://HOST/query#texts=BASE")` asks that graph, and this base for names and texts.
-    `widen` allows that more people see something than in the base that is replaced. `say` receives the stages.
+    `folder` is the folder of the base, or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`.
+    Clew detects whether the files are documents. `SourceOptions` read them as nodes and edges, `DocumentOptions` as
+    documents. `visible` restricts content to groups: pattern of files or keys → groups. `nodes_only` reads only the
+    nodes of a remote graph, which must be the only source. `clew.open("sparql+http://HOST/query#texts=BASE")` then
+    asks that graph for edges, and this base for names and texts. `widen` allows the new base to show content to more
+    people than the base that it replaces. `say` receives the stages.
     """
     from clew.documents.building import build_documents, hold_documents
     from clew.documents.rows import DocumentOptions

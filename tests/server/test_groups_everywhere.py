@@ -115,6 +115,7 @@ MCP = {
     "query": {"query": "find x where (x)"},
     "subgraph": {"entities": ["H", "C"]},
 }
+"""Tool → arguments of a call whose reply contains MARK only for callers who see everything."""
 MCP_READS = ("clew://bases/closed", "clew://bases/closed/nodes/H", "clew://bases/closed/nodes/C")
 MCP_METHODS = ("initialize", "ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list")
 

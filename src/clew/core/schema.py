@@ -21,6 +21,7 @@ class NodeType:
 
     name: str
     count: int
+    """Number of nodes. At an endpoint that is too large to read, the number of edges that leave them."""
     display: str = ""
     """Name for display. If empty, `name` is displayed."""
     description: str = ""

@@ -149,7 +149,7 @@ Cell = NodeRef | Value | None
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """An edge in its stored direction."""
+    """An edge between two node ids, in its stored direction."""
 
     head: int
     relation: str

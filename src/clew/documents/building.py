@@ -94,7 +94,10 @@ def earlier_rules(place: str | Path) -> Rules:
 
 
 def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool:
-    """Return whether sources are documents, not tables of nodes and edges."""
+    """Return whether sources are documents, not tables of nodes and edges.
+
+    Names and suffixes decide. Text files with any other suffix are documents if they contain sentences.
+    """
     files = [file for _, file in find_files(paths, follow_links=follow_links)[0]]
     names = [file.stem.lower() for file in files]
     if any("nodes" in name or "edges" in name or "triples" in name for name in names):

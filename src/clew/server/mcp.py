@@ -116,7 +116,10 @@ class _Call(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its description, argument and result types, and a function that returns text and data."""
+    """A tool: its description, argument and result types, and a function that returns text and data.
+
+    The function receives the base as the caller may see it. The data must fit the result type.
+    """
 
     description: str
     takes: type[_Arguments]
@@ -153,7 +156,7 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
 
 
 QUERY = f"Run a query, for an exact and complete result. {LANGUAGE}"
-TOOLS: Mapping[str, Tool] = {
+TOOLS: Mapping[str, Tool] = {  # CONTRIBUTING.md lists the tests and documents that name every tool
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
     "describe": Tool("List the types, attributes and relations of the base.", _Arguments, _Described, _describe),
     "search": Tool(

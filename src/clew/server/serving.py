@@ -108,7 +108,10 @@ class ServedBase:
         return self._state() is not None
 
     def base(self) -> Base:
-        """Return the current generation. Answers come from one state, even if the base is rewritten meanwhile."""
+        """Return the current generation, without the content that the reader may not see.
+
+        Answers come from one state, even if the base is rewritten meanwhile.
+        """
         return self.opened().base
 
     def sees_everything(self) -> bool:

@@ -16,6 +16,7 @@ WITHOUT_MODEL = {
     "aligned_paths",
     "qa_gnn",
 }
+"""Methods that never call a language model."""
 NODES = [
     {"key": "emma", "name": "Emma", "type": "novel", "text": "A novel of manners by Jane Austen."},
     {"key": "persuasion", "name": "Persuasion", "type": "novel", "text": "Her last novel."},

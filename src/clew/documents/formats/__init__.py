@@ -57,7 +57,10 @@ READERS[".eml"] = READERS[".mbox"] = partial(read_mail, readers=dict(READERS))  
 OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
 GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
-"""Suffixes of graph files. Records may also accompany documents."""
+"""Suffixes of graph files, which are never read as documents. Add the suffix of each new source format.
+
+Files with a suffix in `RECORDS` are read as a graph, or as documents if they are beside documents.
+"""
 OFFICE = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
 """Format of an Office file by its main folder."""
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")

@@ -65,7 +65,10 @@ class Explorable(Linked, Protocol):
 
     @property
     def described(self) -> StoredKnowledgeBase | None:
-        """Base with the types, texts and attributes of all nodes: itself, or the known part of a remote base."""
+        """Base with the types, texts and attributes of all nodes: itself, or the cached nodes of a remote base.
+
+        None if a remote base is too large to read.
+        """
 
     def nodes(self, type: str | None = None) -> NodeSet:
         """Return all nodes, or the nodes of one type."""

@@ -118,7 +118,7 @@ class Tables:
     edges: tuple[Piece, ...]
     implicit: bool = False
     implicit_type: str = "entity"
-    """Type of heads that only edges name. `--class movie` sets it."""
+    """Type of heads that only edges name. `--class movie` sets it. Such tails have the type `entity`."""
     notes: tuple[str, ...] = ()
     """Attribution and version of the sources, shown by `clew info`."""
     skipped: tuple[Problem, ...] = ()

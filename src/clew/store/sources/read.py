@@ -39,6 +39,7 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 _JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
 _READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
+"""Suffixes of the files that a folder is searched for. Files given by name may have any suffix that `_read` accepts."""
 DOCUMENTS = """
 .pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .epub, .html, .htm, .xhtml, .md, .markdown, .rst, .txt, .text, .man, .csv,
 .tsv, .json, .eml, .mbox and other files of plain text
@@ -75,9 +76,11 @@ class _Found:
     skipped: list[Problem] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
     implicit: bool = False
+    """Whether entities that only edges name also become nodes. `take` does not change it."""
     columns: dict[str, None] = field(default_factory=dict)
 
     def add(self, raw: RawTable, said: Said, options: SourceOptions) -> None:
+        """Add a table. `said` is the user's decision between nodes, edges and triples, None if there is none."""
         self.columns.update(dict.fromkeys(raw.table.column_names))
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
         if kind not in ("nodes", None):
@@ -213,6 +216,7 @@ def from_database(url: str, options: SourceOptions | None = None) -> Tables:
 
 
 def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
+    """Read one file with the reader of its suffix, and add its tables to `found`. Each format has a branch here."""
     kind = kind_of(path)
     flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
     if kind in _PARQUET:
