@@ -8,12 +8,13 @@ import pytest
 import clew
 import formats_made as made
 from clew.core.errors import SourceError
-from clew.documents.building import hold_documents, read_folder
+from clew.documents.building import TABLES, hold_documents, read_folder
 from clew.documents.extracted import VERSION
-from clew.documents.formats import READERS, format_of, read_document
+from clew.documents.formats import READERS, RECORDS, format_of, read_document
 from clew.documents.formats.manual_page import printed
 from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
+from clew.store.sources.read import _READABLE
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))
 PROSE = "The gate of the harbour opens at six. It closes when the last boat is in.\n"
@@ -118,3 +119,10 @@ def test_an_unchanged_text_is_not_read_again(tmp_path: Path):
     options = DocumentOptions(edges=EdgeOptions(()), cache=tmp_path / ".kept")
     read_folder([tmp_path], options)
     assert [kept.name.split(".", 1)[1] for kept in (tmp_path / ".kept").iterdir()] == [f"txt-{VERSION}.json"]
+
+
+@pytest.mark.parametrize("suffix", sorted(_READABLE - RECORDS - TABLES - {".txt", ".db", ".db3"}))
+def test_a_file_of_any_graph_format_beside_documents_is_a_graph(suffix, tmp_path):
+    (tmp_path / f"data{suffix}").write_text("<urn:a> <urn:knows> <urn:b> .\n")
+    (tmp_path / "notes.md").write_text("# Notes\n\nThis folder has a graph of people who know each other.\n")
+    assert not hold_documents([tmp_path])

@@ -39,7 +39,7 @@ DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".jso
 """File suffixes that always contain documents."""
 PROSE = DOCUMENTS | TEXTS
 """File suffixes that contain documents unless other files contain nodes and edges."""
-GRAPH = GRAPHS | RECORDS | {".parquet", ".sqlite", ".sqlite3"}
+GRAPH = GRAPHS | RECORDS | {".parquet", ".pq", ".sqlite", ".sqlite3", ".duckdb"}  # `.db` may be Thumbs.db
 """File suffixes that contain nodes and edges."""
 TABLES = frozenset({".csv", ".tsv", ".tab", ".psv", ".list"})
 Progress = Callable[[str, int, int], None]

@@ -56,7 +56,9 @@ READERS[".eml"] = READERS[".mbox"] = partial(read_mail, readers=dict(READERS))  
 
 OTHER_FORMATS = MimeTypes()
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
-GRAPHS = frozenset({".nt", ".ttl", ".rdf", ".owl", ".nq", ".trig", ".jsonld", ".obo"})
+GRAPHS = frozenset(
+    [".nt", ".ntriples", ".ttl", ".turtle", ".nq", ".nquads", ".n3", ".trig", ".rdf", ".owl", ".jsonld", ".obo"]
+)
 """Suffixes of graph files, which are never read as documents. Add the suffix of each new source format.
 
 Files with a suffix in `RECORDS` are read as a graph, or as documents if they are beside documents.
