@@ -249,12 +249,21 @@ class ByHand:
         left = nodes = {row[0][1] for row in self.reference.rows(plain)}
         if not names_of_answers(asked):
             for constant in constants(asked.query):
-                left = left - self.named(constant) or left
+                others = left - self.named(constant)
+                left = others if others or repeated(asked.query.pattern.edges, constant) else left
         if query.order:
             among = Compare(Var("x"), "=", Nodes(tuple(self.keys[node] for node in left)))
             best = replace(query, pattern=requiring(query.pattern, among))
             return {self.keys[row[0][1]] for row in self.reference.rows(best)} if left else set()
         return {self.keys[node] for node in left & nodes}
+
+
+def repeated(edges, constant):
+    """Whether the answer and a name stand at the same end of the same relation of the same thing."""
+    places = {(edge.relation, edge.tail, "head") for edge in edges if edge.head == constant}
+    places |= {(edge.relation, edge.head, "tail") for edge in edges if edge.tail == constant}
+    asked = {(edge.relation, edge.tail, "head") for edge in edges if edge.head == "x"}
+    return bool(places & (asked | {(edge.relation, edge.head, "tail") for edge in edges if edge.tail == "x"}))
 
 
 @dataclass(frozen=True)

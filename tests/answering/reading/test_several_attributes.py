@@ -40,3 +40,4 @@ def test_what_comes_before_or_after_something_is_not_answered_with_confidence(tm
     base = clew.open(tmp_path / "winners.kb")
     for question in ("who is listed before Wong Kam-po?", "Which race comes after the Tour of Japan?"):
         assert base.ask(question).state != "found"
+    assert not base.ask("what country is below China?").matches, "the countries of winners from China are China"

@@ -114,14 +114,26 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
 
 
 def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) -> NodeSet:
-    """Return the nodes named in a question. They are not answers, unless it asks about them or no node would remain."""
+    """Return the nodes named in a question. They are not answers, unless it asks about them or no node would remain.
+
+    Not even then if the same edges lead to them: winners that have the country China have no country but China.
+    """
     if names_of_answers(asked):
         return EMPTY
-    left = nodes
-    for grounding in groundings.values():
+    left, alike = nodes, _reached_alike(asked)
+    for constant, grounding in groundings.items():
         others = left - grounding.nodes
-        left = others if len(others) else left
+        left = others if len(others) or constant in alike else left
     return nodes - left
+
+
+def _reached_alike(asked: Interpretation) -> set[ql.Constant]:
+    """Return the constants at edges that differ only in their end from an edge of the answers."""
+    edges = asked.query.pattern.edges
+    ends = [(replace(edge, tail="", name=None), edge.tail) for edge in edges]
+    ends += [(replace(edge, head="", name=None), edge.head) for edge in edges]
+    leading = [edge for edge, end in ends if end == asked.variable]
+    return {end for edge, end in ends if not isinstance(end, str) and edge in leading}
 
 
 def names_of_answers(asked: Interpretation) -> tuple[ql.Named, ...]:
