@@ -130,12 +130,16 @@ def _words(kind: str, language: str = "en") -> frozenset[str]:
 
 
 def leaves_neighbour(question: str, meaning: Meaning) -> bool:
-    """Return whether a question asks for what comes before or after something, but the plan compares nothing."""
-    spans = [(one.start, one.end) for one in meaning.named]
+    """Return whether a question asks for what comes before or after a name, but the plan compares nothing."""
+    tokens = tokenise(question)
+    names = {index for index, token in enumerate(tokens) if token.start in {one.start for one in meaning.named}}
+    inside = {
+        index for index in range(len(tokens)) for one in meaning.named if one.start <= tokens[index].start < one.end
+    }
     asked = {
         token.text
-        for token in tokenise(question)
-        if token.text in _words("order") and not any(start <= token.start < end for start, end in spans)
+        for index, token in enumerate(tokens)
+        if index not in inside and token.text in _words("order") and names & {index + 1, index + 2}
     }
     is_compared = meaning.plan.requirements or meaning.plan.form not in ("list", "count", "exists", "value", "describe")
     return not is_compared and not asked <= {token.text for token in tokenise(meaning.text)}
