@@ -273,9 +273,10 @@ def within(seconds: float, work: Callable[[], R]) -> R:
     return _started(work).result(seconds)
 
 
-def _started(work: Callable[[], R]) -> Future[R]:
-    """Start work in a daemon thread, which does not delay the exit."""
+def _started(work: Callable[[], R], finished: Callable[[Future[R]], None] = lambda _: None) -> Future[R]:
+    """Start work in a daemon thread, which does not delay the exit. The thread calls `finished` before it ends."""
     future: Future[R] = Future()
+    future.add_done_callback(finished)
 
     def run() -> None:
         try:
@@ -313,8 +314,7 @@ def as_completed(function: Callable[[T], R], items: Iterable[T], limit: int = 8)
                 place, item = next(source, (-1, None))
                 if place < 0:
                     break
-                future = _started(partial(function, cast("T", item)))
-                future.add_done_callback(lambda done_one, place=place: done.put((place, done_one)))  # type: ignore[misc]
+                _started(partial(function, cast("T", item)), lambda future, place=place: done.put((place, future)))  # type: ignore[misc]
                 under_way += 1
             if not under_way:
                 break
