@@ -152,3 +152,10 @@ def test_every_test_that_a_document_names_is_there():
         if not (ROOT / file).is_file() or f"def {test}" not in (ROOT / file).read_text("utf-8")
     ]
     assert missing == []
+
+
+def test_every_python_file_that_a_document_names_is_there():
+    files = {file.relative_to(ROOT).as_posix() for file in ROOT.glob("*/**/*.py") if ".venv" not in file.parts}
+    for document in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
+        for named in re.findall(r"`([a-z_]+/[a-z_/]*\.py)`", document.read_text("utf-8")):
+            assert any(f"/{file}".endswith(f"/{named}") for file in files), f"{document.name} names {named}"
