@@ -117,3 +117,13 @@ def test_words_leave_no_part_of_a_query_out(seed, tmp_path):
 )
 def test_what_no_edge_leads_to_is_said_too(text, expected):
     assert words(parse(text), SCHEMA) == expected
+
+
+def test_the_steps_of_a_hierarchy_are_said_with_its_name_alone():
+    schema = Schema(
+        (NodeType("gene", 3), NodeType("sign", 3)),
+        (Relation("is_a", "sign", "sign", 2), Relation("shows", "gene", "sign", 3)),
+        {},
+    )
+    query = parse('find g where (kind: sign) -[is_a*]-> "Polydactyly" and (g: gene) -[shows]-> (kind)')
+    assert words(query, schema) == "genes that show Polydactyly or a kind of it"

@@ -486,6 +486,7 @@ class Phrase:
                     self.edges.append(edge)
                     return None
                 self.constants.add(end)
+                self.seen.add(end)
                 row = self.words.schema.relation_rows(edge.relation)[0]
                 return found[0], [*found[1], (row, (below(row) == "in") != (edge.head == end))]
         return None
