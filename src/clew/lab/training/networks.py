@@ -101,6 +101,50 @@ def start_encoder(torch: Any, size: EncoderSize | None = None, folder: Path | No
     return encoder.float()
 
 
+MATRICES = ("MatMulIntegerToFloat", "DynamicQuantizeMatMul")
+"""Operators with an int8 matrix and its bias, as onnxruntime fuses them."""
+
+
+def exported_encoder(torch: Any, file: Path) -> Any:
+    """Load an encoder that Clew exported, to train it further."""
+    from transformers import BertConfig, BertModel
+
+    onnx = import_module("onnx")
+    graph = onnx.load(file).graph
+    stored = {part.name: onnx.numpy_helper.to_array(part).astype(np.float32) for part in graph.initializer}
+
+    def exact(name: str) -> Floats:
+        quantized, zero, scale = (stored[f"{name}_{part}"] for part in ("quantized", "zero_point", "scale"))
+        return np.asarray((quantized - zero) * scale, dtype=np.float32)
+
+    found = {name: value for name, value in stored.items() if name.startswith(("layers.", "embeddings."))}
+    found |= {
+        f"{name}.weight": exact(f"{name}.weight")
+        for name in ("embeddings.position_embeddings", "embeddings.token_type_embeddings")
+    }
+    for node in graph.node:
+        if node.op_type in MATRICES:
+            (bias,) = (name for name in node.input if name.endswith(".bias"))
+            (matrix,) = (
+                name.removesuffix("_quantized") for name in node.input if name.endswith("_quantized") and name in stored
+            )
+            found[bias.replace(".bias", ".weight")] = exact(matrix).T
+    layers = 1 + max(int(name.split(".")[1]) for name in found if name.startswith("layers."))
+    inner = len(found["layers.0.intermediate.dense.bias"])
+    words = word_vectors()
+    sizes = {"num_hidden_layers": layers, "num_attention_heads": 12, "intermediate_size": inner}
+    config = BertConfig(vocab_size=len(words), hidden_size=DIMENSION, attn_implementation="eager", **sizes)
+    encoder = BertModel(config, add_pooling_layer=False)
+    state = {
+        name.replace("layers.", "encoder.layer.", 1): torch.from_numpy(value.copy())
+        for name, value in found.items()
+        if not name.endswith(("_quantized", "_scale", "_zero_point"))
+    }
+    encoder.load_state_dict(state | {"embeddings.word_embeddings.weight": torch.from_numpy(words)}, strict=False)
+    encoder.embeddings.word_embeddings.weight.requires_grad = False
+    return encoder.float()
+
+
 def meaning_network(torch: Any, encoder: Any) -> Any:
     """Build a network of text vectors with a matrix per comparison and a layer per classification."""
 
@@ -148,14 +192,13 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
 
 
 def choice_network(torch: Any, encoder: Any) -> Any:
-    """Build a network that scores a question with a plan, and weights for prior scores."""
+    """Build a network that scores a question with a plan, and one score for no plan."""
 
     class Choice(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
             super().__init__()
             self.encoder, self.option = encoder, torch.nn.Linear(DIMENSION, 1)
-            self.known = torch.nn.Parameter(torch.tensor([0.7, 1.0, 1.0]))
-            self.none = torch.nn.Parameter(torch.tensor([-2.0, -0.5]))
+            self.none = torch.nn.Parameter(torch.zeros(1))
 
         def forward(self, ids: Any, types: Any) -> Any:
             fed = {"input_ids": ids, "attention_mask": (ids != 0).long(), "token_type_ids": types}
@@ -181,11 +224,16 @@ def meaning_heads(network: Any) -> dict[str, Floats]:
     return found
 
 
-def choice_heads(network: Any) -> dict[str, Floats]:
+COMBINATION = [1.0, 0.5, 0.0, 0.0, 0.0, -0.3]
+"""Initial weights of the read score, the prior and the two overlaps, and of the score of no option."""
+
+
+def choice_heads(network: Any, combination: Sequence[float]) -> dict[str, Floats]:
     """Return the heads of the second encoder under the reader's names."""
-    option = {"option": network.option.weight[0], "option_bias": network.option.bias}
-    parts = option | {"option_known": network.known, "none": network.none}
-    return {name: part.detach().float().cpu().numpy() for name, part in parts.items()}
+    read, known, none = combination[0], combination[1:4], combination[4:]
+    layer = {"option": network.option.weight[0], "option_bias": network.option.bias}
+    found = {name: (part.detach().float() * read).cpu().numpy() for name, part in layer.items()}
+    return found | {"option_known": np.array(known, np.float32), "none": np.array(none, np.float32)}
 
 
 WORD_HEADS, USED_HEADS = 5, 3

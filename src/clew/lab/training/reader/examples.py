@@ -182,7 +182,7 @@ class SchemaExamples:
         relations = tuple(replace(row, description="") for row in schema.relations)
         return Vocabulary(Schema(types, relations, schema.attribute_types)).hop_texts
 
-    def lessons(self, example: Example) -> list[HeadTarget]:
+    def targets(self, example: Example) -> list[HeadTarget]:
         """Return the targets of the heads for a question, without paths."""
         if example.plan.form == "none" and not example.is_whole:
             return []

@@ -1,40 +1,47 @@
 """Train the reader on questions over many schemas.
 
 1  meaning: an encoder learns which hops, attributes, types and forms a question means
-2  proposals: for every schema, from an encoder that has not seen it, cross-fitted over folds of schemas
-3  choice: another encoder, initialised from the first, learns to select the right proposal
+2  choice: the encoder of passages learns to select the right one of the plans that the first encoder proposes
+3  combination: schemas that neither has seen show how much each score counts
 4  files: both are exported for the reader; held-out schemas are measured with these files
 """
 
 from __future__ import annotations
 
-import copy
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clew.answering.reading import encoders as reading
 from clew.answering.reading.encoders import Encoders, Floats
-from clew.answering.reading.plan import Wording
 from clew.answering.reading.proposals import Proposer
-from clew.answering.reading.reader import BUDGET, PLANS
-from clew.answering.reading.scoring import HEADS, SKETCHED, Labels, QuestionScorer, masked, shared_words
+from clew.answering.reading.reader import BUDGET
+from clew.answering.reading.scoring import HEADS, SKETCHED
 from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent, Ids
 from clew.lab.training.labelled import names_of_fold, parse_fold
-from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, normal, read_sources
-from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
+from clew.lab.training.reader.choice import (
+    IMPOSSIBLE,
+    ChoiceFitting,
+    ChoiceSettings,
+    OptionRow,
+    Tokens,
+    choice_rows,
+    propose,
+)
+from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, read_sources
+from clew.models.embedding.words import open_tokenizer
 from clew.models.model_card import add_figures
 
-Tokens = Callable[[Sequence[str]], list[Ids]]
 Schemas = list[SchemaExamples]
 WEIGHTS = {"forms": 0.5, "lacking": 0.2, "either": 0.2, "negated": 0.2, "operators": 0.4, "positive": 0.2, "type": 0.3}
 WEIGHTS |= {"denied": 0.5, "lacked": 0.5, "counted": 0.5, "value": 0.7, "value of answer": 0.5, "extreme": 0.5}
@@ -44,35 +51,28 @@ LABELS = {"type": "types", "denied": "hops", "lacked": "hops", "counted": "hops"
 """Labels that a head is compared with. The default is attributes."""
 LONGEST_PATH = 3
 """Maximum hops of a path. The reader proposes no longer ones."""
-IMPOSSIBLE = -1e4
-"""Score of a masked option. It is finite, since the loss of infinite scores has no gradient."""
-UNLIKELY = -8.0
-"""Prior of a right plan if nothing was proposed."""
 
 
 @dataclass(frozen=True)
 class ReaderSettings:
     """Training settings of the reader.
 
-    A step reads `together` batches, each over one schema. Hops have their descriptions with probability `described`.
-    The number of plans to choose from is drawn from `options`. With probability `hidden` none of them is right.
+    A step reads at least `step` questions, in batches over one schema each. Hops have their descriptions with
+    probability `described`.
     A share of `unlinked` questions is also read with one name unrecognised, for which no plan is right.
-    `size` is for a randomly initialised encoder. None selects the published encoder.
+    One of `folds` parts of the schemas is only used to combine the scores.
+    `size` is for randomly initialised encoders. None selects the published ones.
     """
 
     epochs: int = 7
-    choice_epochs: int = 3
     rate: float = 8e-5
     head_rate: float = 1e-3
-    choice_rate: float = 1e-4
     batch: int = 32
-    together: int = 4
-    choice_batch: int = 48
+    step: int = 128
     described: float = 0.7
-    options: tuple[int, ...] = (4, 5, 6, 8)
-    hidden: float = 0.06
+    choice: ChoiceSettings = field(default_factory=ChoiceSettings)
     unlinked: float = 0.15
-    folds: int = 3
+    folds: int = 8
     seed: int = 0
     size: networks.EncoderSize | None = None
 
@@ -87,9 +87,9 @@ class Tokenised:
     """Token ids of each question's texts."""
     paths: list[dict[Hops, int]]
     """Paths from each type with their indices, shorter paths first."""
-    steps: list[list[Any]]
-    """For each type, one array of paths per length."""
-    lessons: list[list[HeadTarget]]
+    steps: list[NDArray[np.int32]]
+    """For each type, one row per path: for each path head, the hop that it scores. HOPLESS if it scores none."""
+    targets: list[list[HeadTarget]]
     """Targets of each question."""
 
     @classmethod
@@ -100,12 +100,19 @@ class Tokenised:
         texts |= {"attributes": known.attribute_texts, "types": known.type_texts}
         labels = {kind: tokens(some) for kind, some in texts.items()}
         paths = [_paths(schema, Proposer(known), kind) for kind in range(len(known.type_texts))]
-        lengths = range(1, LONGEST_PATH + 1)
-        steps = [
-            [np.array([p for p in some if len(p) == n]).reshape(-1, n).astype(int) for n in lengths] for some in paths
-        ]
-        lessons = [schema.lessons(example) for example in schema.examples]
-        return cls(schema, labels, [tokens(example.texts) for example in schema.examples], paths, steps, lessons)
+        steps = [_steps(some) for some in paths]
+        targets = [schema.targets(example) for example in schema.examples]
+        return cls(schema, labels, [tokens(example.texts) for example in schema.examples], paths, steps, targets)
+
+
+HOPLESS = -1
+FIRST_HEADS = {1: 0, 2: 1, 3: 3}
+"""The first of the heads for paths of one, two and three hops. Each hop has a head."""
+
+
+def _steps(paths: Iterable[Hops]) -> NDArray[np.int32]:
+    rows = [[HOPLESS] * FIRST_HEADS[len(path)] + list(path) for path in paths]
+    return np.array([row + [HOPLESS] * (6 - len(row)) for row in rows], dtype=np.int32).reshape(-1, 6)
 
 
 def _paths(schema: SchemaExamples, proposer: Proposer, kind: int) -> dict[Hops, int]:
@@ -134,36 +141,6 @@ def word_tokens() -> Tokens:
 
 
 @dataclass(frozen=True)
-class PlanOption:
-    """A proposed plan as text, with its prior and two word-overlap scores."""
-
-    text: str
-    known: tuple[float, float, float]
-    is_right: bool
-
-
-def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[PlanOption]]:
-    """Return the plans for each question that the reader would choose from, given the names."""
-    known, found = schema.vocabulary, []
-    scorer, proposer, wording = (
-        QuestionScorer(known, encoders, Labels(known, encoders)),
-        Proposer(known),
-        Wording(known),
-    )
-    for one in schema.examples:
-        scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
-        scores = replace(scores, denied=one.denied_categories)
-        plans, right = proposer.propose(scores, PLANS), {normal(plan) for plan in one.plans}
-        found.append([_option(one, wording.of(p.plan), p.score, normal(p.plan) in right) for p in plans])
-    return found
-
-
-def _option(example: Example, text: str, prior: float, is_right: bool) -> PlanOption:
-    shared = shared_words(masked(example.question, example.spans), text)
-    return PlanOption(text, (max(prior, reading.LEAST_PRIOR), *shared), is_right)
-
-
-@dataclass(frozen=True)
 class _Computed(Encoders):
     """Encoders with precomputed vectors."""
 
@@ -178,29 +155,6 @@ class _Computed(Encoders):
         return np.stack([self.vectors[text] for text in texts]) if texts else super().meaning(texts)
 
 
-@dataclass(frozen=True, eq=False)
-class OptionRow:
-    """A question and its options as tokens."""
-
-    question: Ids
-    texts: list[Ids]
-    options: list[PlanOption]
-
-
-def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]], tokens: Tokens) -> list[OptionRow]:
-    """Build the training rows of the choice. Add a missing right plan as the least likely option."""
-    rows = []
-    for example, proposed in zip(schema.examples, proposals, strict=True):
-        options, plans = list(proposed), example.plans
-        if plans and not any(option.is_right for option in options):
-            least = min((option.known[0] for option in options), default=UNLIKELY)
-            options.append(_option(example, Wording(schema.vocabulary).of(plans[0]), least, is_right=True))
-        if options:
-            texts = [ids[1:-1][: reading.LONGEST_OPTION] for ids in tokens([option.text for option in options])]
-            rows.append(OptionRow(tokens([example.asked])[0][1:-1][: reading.LONGEST_QUESTION], texts, options))
-    return rows
-
-
 def with_unlinked(schema: SchemaExamples, share: float, seed: int) -> SchemaExamples:
     """Return the schema with further examples: a share of the questions with one of their names unrecognised."""
     rng, more = random.Random(f"{schema.name} {seed}"), []
@@ -210,6 +164,101 @@ def with_unlinked(schema: SchemaExamples, share: float, seed: int) -> SchemaExam
         if names and rng.random() < share:
             more.append(example.unlinked(rng.choice(names), lower=rng.random() < 0.5))
     return replace(schema, examples=(*schema.examples, *more))
+
+
+def in_steps(parts: Iterable[tuple[Tokenised, list[int]]], least: int) -> list[list[tuple[Tokenised, list[int]]]]:
+    """Group batches into steps of at least `least` questions. Only the last step may be smaller."""
+    steps: list[list[tuple[Tokenised, list[int]]]] = [[]]
+    for part in parts:
+        if sum(len(chosen) for _, chosen in steps[-1]) >= least:
+            steps.append([])
+        steps[-1].append(part)
+    return steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """Questions over several schemas, with the vectors of their texts and of the labels of all these schemas.
+
+    A label is compared only with the questions over its own schema.
+    """
+
+    parts: Sequence[tuple[Tokenised, list[int]]]
+    texts: Sequence[Ids]
+    said: Any
+    """One vector per text."""
+    labels: dict[str, Any]
+    """One vector per label, by kind, schema after schema."""
+
+    @cached_property
+    def questions(self) -> list[tuple[int, int, int]]:
+        """Each question: the index of its part, its index in the schema, and the index of its first text."""
+        own = [(part, place) for part, (_, chosen) in enumerate(self.parts) for place in chosen]
+        counts = [len(self.parts[part][0].texts[place]) for part, place in own]
+        starts = np.cumsum([0, *counts[:-1]]).tolist()
+        return [(part, place, start) for (part, place), start in zip(own, starts, strict=True)]
+
+    @cached_property
+    def _offsets(self) -> dict[str, list[int]]:
+        """Kind of label → the index of the first label of each part, and the number of labels."""
+        return {
+            kind: np.cumsum([0, *(len(one.labels[kind]) for one, _ in self.parts)]).tolist() for kind in self.labels
+        }
+
+    def targets(self) -> dict[str, list[tuple[int, int, HeadTarget]]]:
+        """Return for each head: part, text and target."""
+        found = defaultdict(list)
+        for part, place, start in self.questions:
+            for target in self.parts[part][0].targets[place]:
+                found[target.head].append((part, start + target.text, target))
+        return found
+
+    def allowed(
+        self, found: Sequence[tuple[int, int, HeadTarget]], kinds: Sequence[str], fixed: int
+    ) -> tuple[NDArray[np.bool_], list[int]]:
+        """Return which columns each target is compared with, and its right column.
+
+        The first `fixed` columns belong to every schema. Then come the labels of each kind.
+        """
+        bases = np.cumsum([fixed, *(self._offsets[kind][-1] for kind in kinds)]).tolist()
+        mask = np.zeros((len(found), bases[-1]), dtype=np.bool_)
+        right = []
+        for row, (part, _, target) in enumerate(found):
+            columns = list(range(fixed))
+            for base, kind in zip(bases, kinds, strict=False):
+                first, after = self._offsets[kind][part : part + 2]
+                columns += range(base + first, base + after)
+            mask[row, columns] = target.allowed or True
+            right.append(columns[target.right])
+        return mask, right
+
+    def names(self) -> list[tuple[int, tuple[int, int], list[int]]]:
+        """Return the names with right paths: text, part and type, and the indices of the right paths."""
+        found = []
+        for part, place, start in self.questions:
+            one = self.parts[part][0]
+            example = one.schema.examples[place]
+            for at, kind in enumerate(example.types):
+                right = [one.paths[kind][path] for path in _right(example, at)]
+                if right:
+                    found.append((start + 1 + at, (part, kind), right))
+        return found
+
+    def tables(self, kinds: Sequence[tuple[int, int]], last: int) -> tuple[list[int], NDArray[np.int64]]:
+        """Return the index of each type's table, and the tables: for each path and head the score to add up.
+
+        Scores are in the order of heads, then hops; the one at `last` is zero. The seventh column is the length of the
+        path minus one, or 3 in rows that only fill the table.
+        """
+        order = {kind: index for index, kind in enumerate(dict.fromkeys(kinds))}
+        steps = [self.parts[part][0].steps[kind] for part, kind in order]
+        found = np.full((len(steps), max(map(len, steps)), 7), last, dtype=np.int64)
+        found[..., 6] = LONGEST_PATH
+        heads = np.arange(6) * self._offsets["hops"][-1]
+        for table, (part, _), own in zip(found, order, steps, strict=True):
+            table[: len(own), :6] = np.where(own == HOPLESS, last, own + heads + self._offsets["hops"][part])
+            table[: len(own), 6] = (own != HOPLESS).sum(1) - 1
+        return [order[kind] for kind in kinds], found
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +287,7 @@ class ReaderFitting(Descent):
             found = [
                 (one, part) for one in schemas for part in self._parts(list(range(len(one.texts))), settings.batch)
             ]
-            return self._parts(found, settings.together)
+            return in_steps(self.rng.sample(found, len(found)), settings.step)
 
         return network, self._descend(network, groups, batches, self._meaning_loss, settings.epochs)
 
@@ -269,23 +318,20 @@ class ReaderFitting(Descent):
         network.eval()
         return means
 
-    def _meaning_loss(self, network: Any, batch: Sequence[tuple[Tokenised, list[int]]]) -> Any:
+    def _meaning_loss(self, network: Any, parts: Sequence[tuple[Tokenised, list[int]]]) -> Any:
+        """Return the mean loss of a question. Every question has the same weight."""
         hops = "hops" if self.rng.random() < self.settings.described else "plain hops"
-        parts, total = [], 0
-        for one, chosen in batch:
-            parts += [one.labels[hops], one.labels["attributes"], one.labels["types"]]
-            parts.append([ids for place in chosen for ids in one.texts[place]])
-        vectors = self._meanings(network, [ids for part in parts for ids in part])
-        cuts = iter(self.torch.split(vectors, [len(part) for part in parts]))
-        for one, chosen in batch:
-            kinds = ("hops", "attributes", "types")
-            labels = {kind: self.torch.nn.functional.normalize(next(cuts), dim=-1) for kind in kinds}
-            lengths, said = [len(one.texts[place]) for place in chosen], next(cuts)
-            starts = dict(zip(chosen, np.cumsum([0, *lengths[:-1]]).tolist(), strict=True))
-            texts = [ids for place in chosen for ids in one.texts[place]]
-            total = total + self._lessons_loss(network, one, starts, said, labels, texts)
-            total = total + self._paths_loss(network, one, starts, said, labels["hops"])
-        return total / (self.settings.batch * self.settings.together)  # equal weight for every question in every step
+        texts = [[ids for place in chosen for ids in one.texts[place]] for one, chosen in parts]
+        kinds = {"hops": hops, "attributes": "attributes", "types": "types"}
+        groups = [*texts, *(one.labels[name] for name in kinds.values() for one, _ in parts)]
+        vectors = self._meanings(network, [ids for group in groups for ids in group])
+        sizes = [sum(map(len, texts)), *(sum(len(one.labels[name]) for one, _ in parts) for name in kinds.values())]
+        said, *rest = self.torch.split(vectors, sizes)
+        labels = {
+            kind: self.torch.nn.functional.normalize(part, dim=-1) for kind, part in zip(kinds, rest, strict=True)
+        }
+        step = _Step(parts, [ids for own in texts for ids in own], said, labels)
+        return (self._targets_loss(network, step) + self._paths_loss(network, step)) / len(step.questions)
 
     def _meanings(self, network: Any, texts: Sequence[Ids], parts: int = 4) -> Any:
         """Return the vectors of texts. Texts of similar length are read together."""
@@ -295,72 +341,53 @@ class ReaderFitting(Descent):
             found = [network(self.padded(part)) for part in some]
         return self.torch.cat(found).index_select(0, self.tensor(np.argsort(order)))
 
-    def _lessons_loss(
-        self,
-        network: Any,
-        one: Tokenised,
-        starts: dict[int, int],
-        said: Any,
-        labels: dict[str, Any],
-        texts: Sequence[Ids],
-    ) -> Any:
-        torch, lessons, total = self.torch, defaultdict(list), 0
-        for place, start in starts.items():
-            for lesson in one.lessons[place]:
-                lessons[lesson.head].append((start + lesson.text, lesson.right, lesson.allowed))
-        for head, targets in lessons.items():
-            rows, right, allowed = zip(*targets, strict=True)
-            own = said.index_select(0, self.tensor(rows))
+    def _targets_loss(self, network: Any, step: _Step) -> Any:
+        """Return the weighted cross-entropy of all heads but those of paths."""
+        torch, total = self.torch, 0
+        for head, found in step.targets().items():
+            own = step.said.index_select(0, self.tensor([row for _, row, _ in found]))
+            right = [target.right for _, _, target in found]
             if head in SKETCHED:
-                scores = network.classes[head](network.sketched(own, [texts[row] for row in rows]))
+                scores = network.classes[head](network.sketched(own, [step.texts[row] for _, row, _ in found]))
             elif head in network.classes:
                 scores = network.classes[head](own)
             else:
-                scores = network.turned(own, (head,))[0] @ labels[LABELS.get(head, "attributes")].T
-            if head == "quantity":
-                scores = torch.cat((scores, network.turned(own, ("counted quantity",))[0] @ labels["hops"].T), 1)
-            if head == "switch":
-                scores = torch.cat((network.no_switch.expand(len(rows), 1), scores), 1)
-            if allowed[0]:
-                scores = scores.masked_fill(~self.tensor(allowed), IMPOSSIBLE)
+                compared = {LABELS.get(head, "attributes"): head}
+                compared |= {"hops": "counted quantity"} if head == "quantity" else {}
+                parts = [network.turned(own, (name,))[0] @ step.labels[kind].T for kind, name in compared.items()]
+                if head == "switch":
+                    parts.insert(0, network.no_switch.expand(len(found), 1))
+                allowed, right = step.allowed(found, list(compared), fixed=int(head == "switch"))
+                scores = torch.cat(parts, 1).masked_fill(~self.tensor(allowed), IMPOSSIBLE)
             loss = torch.nn.functional.cross_entropy(scores, self.tensor(right), reduction="sum")
             total = total + WEIGHTS[head] * loss
         return total
 
-    def _paths_loss(self, network: Any, one: Tokenised, starts: dict[int, int], said: Any, hops: Any) -> Any:
-        by_type: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
-        total = 0
-        for place, start in starts.items():
-            example = one.schema.examples[place]
-            for at, kind in enumerate(example.types):
-                right = [one.paths[kind][path] for path in _right(example, at)]
-                if right:
-                    by_type[kind].append((start + 1 + at, right))
-        for kind, targets in by_type.items():
-            own = said.index_select(0, self.tensor([row for row, _ in targets]))
-            scores = network.turned(own, HEADS[:6]) @ hops.T
-            heads, every = iter(scores), []
-            for length, steps in enumerate(one.steps[kind]):
-                added = [next(heads).index_select(1, self.tensor(steps[:, at])) for at in range(length + 1)]
-                every.append(sum(added) + network.lengths[length])
-            likely = self.torch.cat(every, 1).log_softmax(1)
-            each = [(row, place, 1 / len(right)) for row, (_, right) in enumerate(targets) for place in right]
-            rows, places, shares = (self.tensor(column) for column in zip(*each, strict=True))
-            total = total - (likely[rows, places] * shares).sum()
-        return total
+    def _paths_loss(self, network: Any, step: _Step) -> Any:
+        """Return the cross-entropy of the right paths among all paths from the type of a name."""
+        torch, names = self.torch, step.names()
+        if not names:
+            return 0
+        own = step.said.index_select(0, self.tensor([row for row, _, _ in names]))
+        scores = network.turned(own, HEADS[:6]) @ step.labels["hops"].T  # heads, names, hops
+        flat = torch.cat((scores.transpose(0, 1).flatten(1), scores.new_zeros(len(names), 1)), 1)
+        groups, tables = step.tables([kind for _, kind, _ in names], last=flat.shape[1] - 1)
+        places = self.tensor(tables)[self.tensor(groups)]
+        sums = flat.gather(1, places[..., :6].flatten(1)).view(*places.shape[:2], 6).sum(-1)
+        padded = torch.cat((network.lengths, network.lengths.new_full((1,), IMPOSSIBLE)))
+        likely = (sums + padded[places[..., 6]]).log_softmax(1)
+        each = [(row, place, 1 / len(right)) for row, (_, _, right) in enumerate(names) for place in right]
+        rows, right, shares = (self.tensor(column) for column in zip(*each, strict=True))
+        return -(likely[rows, right] * shares).sum()
 
-    # 2 Proposals
+    # 2 Choice
 
-    def proposals(self, schemas: Schemas, tokens: Tokens) -> dict[str, list[list[PlanOption]]]:
-        """Return the proposals for each schema from a network trained on the other folds."""
-        found: dict[str, list[list[PlanOption]]] = {}
-        for fold in range(self.settings.folds):
-            rest, own = split(schemas, fold, self.settings.folds, self.settings.seed)
-            own = [with_unlinked(one, self.settings.unlinked, self.settings.seed) for one in own]
-            if own:
-                self.say(f"proposals for {len(own)} schemas by an encoder trained on {len(rest)} others")
-                network, _ = self.fit_meaning([Tokenised.of(one, tokens) for one in rest])
-                found |= {one.name: propose(one, self._computed(network, one, tokens)) for one in own}
+    def choice_rows(self, network: Any, schemas: Schemas, tokens: Tokens) -> list[OptionRow]:
+        """Return the questions with the plans that a network proposes."""
+        found = []
+        for schema in schemas:
+            read = with_unlinked(schema, self.settings.unlinked, self.settings.seed)
+            found += choice_rows(read, propose(read, self._computed(network, read, tokens)), tokens)
         return found
 
     def _computed(self, network: Any, schema: SchemaExamples, tokens: Tokens, batch: int = 512) -> Encoders:
@@ -372,47 +399,6 @@ class ReaderFitting(Descent):
             parts = [self._meanings(network, ids[at : at + batch]).cpu().numpy() for at in range(0, len(ids), batch)]
         vectors = dict(zip(texts, np.concatenate(parts), strict=True))
         return _Computed(vectors=vectors, matrices=networks.meaning_heads(network))
-
-    # 3 Choice
-
-    def fit_choice(self, encoder: Any, rows: list[OptionRow]) -> tuple[Any, list[float]]:
-        """Train the network from `encoder`. Return it with its loss per epoch."""
-        settings = self.settings
-        network = networks.choice_network(self.torch, encoder).to(self.device)
-        groups = [{"params": network.parameters(), "lr": settings.choice_rate}]
-
-        batches = partial(self._parts, rows, settings.choice_batch)
-        return network, self._descend(network, groups, batches, self._choice_loss, settings.choice_epochs)
-
-    def _choice_loss(self, network: Any, batch: Sequence[OptionRow]) -> Any:
-        pairs, types, known, where, tops, right = [], [], [], [], [], []
-        for at, row in enumerate(batch):
-            kept, first = self._drawn(row), [FIRST_TOKEN, *row.question, LAST_TOKEN]
-            for place, option in enumerate(kept, 1):
-                pairs.append([*first, *row.texts[option], LAST_TOKEN])
-                types.append([*[0] * len(first), *[1] * (len(row.texts[option]) + 1)])
-                known.append(row.options[option].known)
-                where.append((at, place))
-            tops.append(max(row.options[option].known[0] for option in kept))
-            right.append(next((place for place, option in enumerate(kept, 1) if row.options[option].is_right), 0))
-        with self.halved():
-            read = network(self.padded(pairs), self.padded(types))
-        read = read + self.tensor(known) @ network.known
-        none = network.none[0] + network.none[1] * self.tensor(tops)
-        scores = self.torch.full((len(batch), 1 + max(self.settings.options)), IMPOSSIBLE, device=self.device)
-        scores = scores.index_put(tuple(self.tensor(where).T), read)
-        scores = self.torch.cat((none[:, None], scores[:, 1:]), 1)
-        return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
-
-    def _drawn(self, row: OptionRow) -> list[int]:
-        """Draw the most likely wrong options and usually a right one, in random order."""
-        is_right = [option.is_right for option in row.options]
-        kept = [index for index, right in enumerate(is_right) if not right][
-            : self.rng.choice(self.settings.options) - 1
-        ]
-        if any(is_right) and (not kept or self.rng.random() > self.settings.hidden):
-            kept.append(is_right.index(True))
-        return self.rng.sample(kept, len(kept))
 
 
 def split(schemas: Schemas, fold: int, folds: int, seed: int) -> tuple[Schemas, Schemas]:
@@ -446,12 +432,13 @@ def fit_reader(
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
     fitting, tokens = ReaderFitting.open(settings, say), word_tokens()
-    proposals = fitting.proposals(schemas, tokens)
-    read = [with_unlinked(one, settings.unlinked, settings.seed) for one in schemas]
-    rows = [row for one in read for row in choice_rows(one, proposals[one.name], tokens)]
-    meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in schemas])
-    choice, its = fitting.fit_choice(copy.deepcopy(meaning.encoder), rows)
-    heads = networks.meaning_heads(meaning) | networks.choice_heads(choice)
+    learned, kept = split(schemas, 0, settings.folds, settings.seed)
+    meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in learned])
+    choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)
+    choice, its = choosing.fit(fitting.choice_rows(meaning, learned, tokens), settings.size)
+    rows = fitting.choice_rows(meaning, kept, tokens)
+    combination = choosing.combine(choice, rows) if rows else networks.COMBINATION
+    heads = networks.meaning_heads(meaning) | networks.choice_heads(choice, combination)
     heads["pairs"] = heads["pairs"].astype(np.float16)
     pooled, states = {"meaning.onnx": meaning.encoder}, {"choice.onnx": choice.encoder}
     export_network(fitting.torch, out, card, pooled=pooled, states=states, heads=heads)

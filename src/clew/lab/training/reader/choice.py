@@ -1,0 +1,182 @@
+"""Train the network that chooses among the plans for a question.
+
+The encoder of passages learns to tell the right plan from likely wrong ones. It sees neither the earlier scores of the
+plans nor the words that they share with the question: how much these count is fitted on other schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.answering.reading import encoders as reading
+from clew.answering.reading.encoders import Encoders
+from clew.answering.reading.plan import Wording
+from clew.answering.reading.proposals import Proposer
+from clew.answering.reading.reader import CHOSEN_AMONG, PLANS
+from clew.answering.reading.scoring import Labels, QuestionScorer, masked, shared_words
+from clew.lab.training import networks
+from clew.lab.training.gradient import Descent, Ids
+from clew.lab.training.reader.examples import Example, SchemaExamples, normal
+from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.passages import SHIPPED as PASSAGES
+
+Tokens = Callable[[Sequence[str]], list[Ids]]
+UNLIKELY = -8.0
+"""Prior of a right plan if nothing was proposed."""
+IMPOSSIBLE = -1e4
+"""Score of a masked option. It is finite, since the loss of infinite scores has no gradient."""
+
+
+@dataclass(frozen=True)
+class PlanOption:
+    """A proposed plan as text, with its prior and two word-overlap scores."""
+
+    text: str
+    known: tuple[float, float, float]
+    is_right: bool
+
+
+def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[PlanOption]]:
+    """Return the plans for each question that the reader would choose from, given the names."""
+    known, found = schema.vocabulary, []
+    scorer, proposer, wording = (
+        QuestionScorer(known, encoders, Labels(known, encoders)),
+        Proposer(known),
+        Wording(known),
+    )
+    for one in schema.examples:
+        scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
+        scores = replace(scores, denied=one.denied_categories)
+        plans, right = proposer.propose(scores, PLANS), {normal(plan) for plan in one.plans}
+        found.append([_option(one, wording.of(p.plan), p.score, normal(p.plan) in right) for p in plans])
+    return found
+
+
+def _option(example: Example, text: str, prior: float, is_right: bool) -> PlanOption:
+    shared = shared_words(masked(example.question, example.spans), text)
+    return PlanOption(text, (max(prior, reading.LEAST_PRIOR), *shared), is_right)
+
+
+@dataclass(frozen=True, eq=False)
+class OptionRow:
+    """A question and its options as tokens."""
+
+    question: Ids
+    texts: list[Ids]
+    options: list[PlanOption]
+
+
+def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]], tokens: Tokens) -> list[OptionRow]:
+    """Build the training rows of the choice. Add a missing right plan as the least likely option."""
+    rows = []
+    for example, proposed in zip(schema.examples, proposals, strict=True):
+        options, plans = list(proposed), example.plans
+        if plans and not any(option.is_right for option in options):
+            least = min((option.known[0] for option in options), default=UNLIKELY)
+            options.append(_option(example, Wording(schema.vocabulary).of(plans[0]), least, is_right=True))
+        if options:
+            texts = [ids[1:-1][: reading.LONGEST_OPTION] for ids in tokens([option.text for option in options])]
+            rows.append(OptionRow(tokens([example.asked])[0][1:-1][: reading.LONGEST_QUESTION], texts, options))
+    return rows
+
+
+@dataclass(frozen=True)
+class ChoiceSettings:
+    """Training settings of the choice.
+
+    A question is read with `options` plans: the right one and some of the `top` wrong ones. With probability `hidden`
+    none is right.
+    """
+
+    epochs: int = 10
+    rate: float = 1.6e-4
+    batch: int = 128
+    options: int = 8
+    top: int = 15
+    hidden: float = 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class ChoiceFitting(Descent):
+    """Trains the choice."""
+
+    settings: ChoiceSettings
+
+    def fit(self, rows: Sequence[OptionRow], size: networks.EncoderSize | None) -> tuple[Any, list[float]]:
+        """Train the network. Return it with its loss per epoch. `size` is for a randomly initialised encoder."""
+        torch, own = self.torch, self.settings
+        if size is None:
+            encoder = networks.exported_encoder(torch, PASSAGES / "encoder.onnx")
+        else:
+            encoder = networks.start_encoder(torch, size)
+        network = networks.choice_network(torch, encoder).to(self.device)
+
+        def loss(batch: Sequence[int]) -> Any:
+            return self._loss(network, [rows[index] for index in batch])
+
+        return network, self.descend(network, len(rows), (own.batch, own.batch), loss, own.epochs, own.rate)
+
+    def _loss(self, network: Any, batch: Sequence[OptionRow]) -> Any:
+        drawn = [self._drawn(row) for row in batch]
+        scores = self._read(network, batch, drawn, self.settings.options)
+        scores = self.torch.cat((network.none.expand(len(batch), 1), scores), 1)
+        right = [int(row.options[kept[0]].is_right) for row, kept in zip(batch, drawn, strict=True)]
+        return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
+
+    def _read(self, network: Any, rows: Sequence[OptionRow], chosen: Sequence[Sequence[int]], width: int) -> Any:
+        """Return the scores of the chosen options, one row per question."""
+        pairs, types, where = [], [], []
+        for at, (row, kept) in enumerate(zip(rows, chosen, strict=True)):
+            first = [FIRST_TOKEN, *row.question, LAST_TOKEN]
+            for place, option in enumerate(kept):
+                pairs.append([*first, *row.texts[option], LAST_TOKEN])
+                types.append([*[0] * len(first), *[1] * (len(row.texts[option]) + 1)])
+                where.append((at, place))
+        with self.halved():
+            read = network(self.padded(pairs), self.padded(types))
+        scores = self.torch.full((len(rows), width), IMPOSSIBLE, device=self.device)
+        return scores.index_put(tuple(self.tensor(where).T), read)
+
+    def _drawn(self, row: OptionRow) -> list[int]:
+        """Draw wrong options, half of them the most likely ones, and usually put a right one before them."""
+        settings, right = self.settings, [index for index, option in enumerate(row.options) if option.is_right]
+        wrong = [index for index in range(len(row.options)) if index not in right][: settings.top]
+        kept = right[:1] if right and (not wrong or self.rng.random() > settings.hidden) else []
+        room = settings.options - len(kept)
+        if len(wrong) > room:
+            wrong = wrong[: room // 2] + self.rng.sample(wrong[room // 2 :], room - room // 2)
+        return kept + wrong
+
+    def combine(self, network: Any, rows: Sequence[OptionRow]) -> list[float]:
+        """Fit the weights of the read score, the prior and the two overlaps, then the score of no option.
+
+        The score of no option is a constant plus a multiple of the highest prior.
+        """
+        torch, among = self.torch, range(CHOSEN_AMONG)
+        known, right, read = [], [], []
+        with torch.inference_mode():
+            for at in range(0, len(rows), 64):
+                part = rows[at : at + 64]
+                read.append(self._read(network, part, [among[: len(row.options)] for row in part], CHOSEN_AMONG))
+        for row in rows:
+            own = row.options[:CHOSEN_AMONG]
+            known.append([option.known for option in own] + [(0.0, 0.0, 0.0)] * (CHOSEN_AMONG - len(own)))
+            right.append(next((place for place, option in enumerate(own, 1) if option.is_right), 0))
+        told, truth = self.tensor(known).float(), self.tensor(right)
+        features = torch.cat((torch.cat(read).clone()[..., None], told), 2)
+        tops = self.tensor([max(option.known[0] for option in row.options) for row in rows]).float()
+        weights = torch.tensor(networks.COMBINATION, device=self.device, requires_grad=True)
+        optimizer = torch.optim.LBFGS([weights], max_iter=200, line_search_fn="strong_wolfe")
+
+        def loss() -> Any:
+            optimizer.zero_grad()
+            none = weights[4] + weights[5] * tops
+            scores = torch.cat((none[:, None], features @ weights[:4]), 1)
+            found = torch.nn.functional.cross_entropy(scores, truth) + 1e-4 * weights.square().sum()
+            found.backward()
+            return found
+
+        optimizer.step(loss)
+        return [float(weight) for weight in weights.detach()]
