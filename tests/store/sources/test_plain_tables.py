@@ -184,6 +184,14 @@ def test_headers_that_appear_again_are_numbered(tmp_path):
         (["1,234.5", "−3", "0"], [1234.5, -3.0, 0.0]),
         (["007", "1,000"], ["007", "1,000"]),
         (["1,2", "3,4"], ["1,2", "3,4"]),
+        (["80,366", "1,000[1]", "950", "N/A", "?", "n.d.", "12,004 *"], [80366, 1000, 950, None, None, None, 12004]),
+        (["627\u202f848", "1\u00a0650\u00a0649", "18 520", "7"], [627848, 1650649, 18520, 7]),
+        (["1.234,5", "12,5", "3"], [1234.5, 12.5, 3.0]),
+        (["1.234.567", "890.123"], [1234567, 890123]),
+        (["1.234", "890.123"], [1.234, 890.123]),
+        (["1.10.2", "1.9.1"], ["1.10.2", "1.9.1"]),
+        (["3, 5, 12", "7"], ["3, 5, 12", "7"]),
+        (["?", "n.d."], ["?", "n.d."]),
     ],
 )
 def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
@@ -200,7 +208,7 @@ def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their
 
 def test_a_column_with_one_unit_is_numbers_and_a_total_is_left_out(tmp_path):
     text = """name,weight,price,share,code,height
-Alpha,12 kg,"$1,200.50",45 %,12A,5 m
+Alpha,12 kg,"$1,200.50[2]",45 %,12A,5 m
 Beta,3.5 kg,$80,5%,13A,6 m
 Gamma,0.5 kg,$1,50%,14A,7 ft
 Total,16 kg,"$1,281.50",100%,,

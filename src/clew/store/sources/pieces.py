@@ -287,10 +287,18 @@ _ADDED = r"^(?P<name>[^\n(\[]+[^\s(\[])\s*(?:\n|[(\[])"
 """A name with an addition: `Petra Chocová (CZE)`."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
-_GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
-"""Numbers with thousands separators, or with a typographic minus sign."""
+_UNTOLD = r"^(?:[-–—−‐.…?*/ ]*|\(?(?i:n\.?/?[ad]\.?|nan|null|none)\)?)$"
+"""Cells without a value in a column of numbers, such as `?`, `--` or `n.d.`."""
+_FOOTNOTE = r"([0-9%€])\s*(?:\[[^\]]{1,30}\]|[*†‡§])+$"
+_BLANKS = " \u00a0\u202f"
+_GROUPED = {
+    f"[{mark}{_BLANKS}]": rf"^[-−+]?(?:[1-9][0-9]{{0,2}}(?:[{mark}{_BLANKS}][0-9]{{3}})+|0|[1-9][0-9]*)"
+    rf"(?:[{point}][0-9]+)?$"
+    for mark, point in (",.", ".,")
+}
+"""Thousands separators, and numbers with them: with a decimal point, and with a decimal comma."""
 _MEASURED = (
-    r"^(?P<currency>[$€£¥]?) ?(?P<number>[-−]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:[.][0-9]+)?)"
+    rf"^(?P<currency>[$€£¥]?) ?(?P<number>[-−+]?[0-9](?:[0-9.,{_BLANKS}]*[0-9])?)"
     r"(?P<unit> ?[%€]| [^\W\d_][^\d\s]{0,11}[23]?|)$"
 )
 _TOO_LONG = r"^-?[0-9]{19,}$"
@@ -316,9 +324,8 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
             if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
                 return cleaned  # a float would lose digits
             return _cast(values, name, cleaned)
-    if not dates_only and _all_match(sample, _GROUPED) and _all_match(values, _GROUPED):
-        plain_digits = pc.replace_substring(pc.replace_substring(values, ",", ""), "−", "-")
-        return typed_by_content(plain_digits)
+    if not dates_only and _plain_digits(sample) is not None and (numbers := _plain_digits(values)) is not None:
+        return typed_by_content(numbers)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
     return cleaned if dates is None else dates
 
@@ -328,17 +335,36 @@ def measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
 
     A word is a unit only after a blank, since codes such as 12A have none.
     """
-    values = missing_to_null(column, pa.array(_MISSING))
-    sample = values.drop_null().slice(0, _SAMPLE)
-    if not len(sample) or not _all_match(sample, _MEASURED) or not _all_match(values, _MEASURED):
+    values = _without_notes(column)
+    if not _all_match(values.drop_null().slice(0, _SAMPLE), _MEASURED) or not _all_match(values, _MEASURED):
         return None
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
     units = [pc.unique(one).to_pylist() for one in units]
     if any(len(one) != 1 for one in units) or not any(one[0] for one in units):
         return None
-    numbers = pc.replace_substring(pc.replace_substring(pc.struct_field(parts, "number"), ",", ""), "−", "-")
-    return typed_by_content(numbers), units[0][0] or units[1][0]
+    numbers = typed_by_content(pc.struct_field(parts, "number"))
+    return None if is_text(numbers.type) else (numbers, units[0][0] or units[1][0])
+
+
+def _plain_digits(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Remove footnotes and thousands separators from numbers. Return None if any text is another.
+
+    Numbers with decimal commas need a separator, since `1,2` may be a list.
+    """
+    values = _without_notes(values)
+    for separator, pattern in _GROUPED.items():
+        is_point = "," in separator
+        if _all_match(values, pattern) and (is_point or pc.any(pc.match_substring_regex(values, separator)).as_py()):
+            digits = pc.replace_substring_regex(values, rf"{separator}|\+", "")
+            return pc.replace_substring(pc.replace_substring(digits, ",", "."), "−", "-")
+    return None
+
+
+def _without_notes(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Remove footnote marks after numbers, and marks for missing numbers."""
+    values = pc.replace_substring_regex(values, _FOOTNOTE, r"\1")
+    return pc.if_else(pc.match_substring_regex(values, _UNTOLD), pa.scalar(None, values.type), values)
 
 
 def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
