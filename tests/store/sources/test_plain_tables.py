@@ -222,6 +222,28 @@ Total,16 kg,"$1,281.50",100%,,
     assert any("total" in note for note in notes)
 
 
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (["1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1", "Total,Total,9,12"], {"Kenya", "Mali", "Peru"}),
+        (["Toplam,,9,12", "1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1"], {"Kenya", "Mali", "Peru"}),
+        (["1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1", "4,Peru and all,9,13"], {"Kenya", "Mali", "Peru", "Peru and all"}),
+        (["1,Kenya,5,7", "rank,nation,gold,silver", "2,Mali,3,4"], {"Kenya", "Mali"}),
+        (
+            ["1,Kenya,5,7", "2,Mali,3,4", ",Africa total,8,11", "3,Peru,1,1", "4,Cuba,2,1", ",America total,3,2"],
+            {"Kenya", "Mali", "Peru", "Cuba"},
+        ),
+        (["1,Votes,50,7", "2,Invalid,50,4", "Total,,100,11", ",Majority,9,"], {"Votes", "Invalid", "Majority"}),
+    ],
+)
+def test_sums_and_repeated_headers_are_no_things_and_their_columns_are_numbers(rows, names, tmp_path):
+    (tmp_path / "nations.csv").write_text("\n".join(["rank,nation,gold,silver", *rows]))
+    tables = read_sources([tmp_path / "nations.csv"])
+    assert set(tables.nodes[0].table["name"].to_pylist()) == names
+    assert any("Left out as" in note for note in tables.notes) is (len(names) < len(rows))
+    assert pa.types.is_integer(tables.nodes[0].table["gold"].type)
+
+
 @pytest.mark.parametrize("last", ["Total,4", "Sum of nothing else,9", "Delta,6"])
 def test_a_last_row_that_sums_up_nothing_stays(last, tmp_path):
     base = build(tmp_path, parcels=f"name,weight\nAlpha,1\nBeta,2\nGamma,3\n{last}\n")

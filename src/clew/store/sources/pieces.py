@@ -111,6 +111,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a column of this type contains numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Return whether a column of this type contains lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
@@ -330,11 +335,17 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
     return cleaned if dates is None else dates
 
 
-def measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
-    """Return the numbers of a text column and their unit, if all cells have the same: `$1,200`, `45 %`, `12 kg`.
+def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
+    """Convert a text column to its narrowest type, and to numbers if all cells have the same unit: `$1,200`, `45 %`.
 
-    A word is a unit only after a blank, since codes such as 12A have none.
+    A word is a unit only after a blank, since codes such as 12A have none. Also return the unit, or "".
     """
+    typed = typed_by_content(column)
+    found = _measured(typed) if is_text(typed.type) else None
+    return found or (typed, "")
+
+
+def _measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
     values = _without_notes(column)
     if not _all_match(values.drop_null().slice(0, _SAMPLE), _MEASURED) or not _all_match(values, _MEASURED):
         return None

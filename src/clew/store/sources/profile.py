@@ -43,14 +43,6 @@ MAX_PANEL_COLUMNS = 3
 """Maximum columns that identify a row together. The number of combinations grows fast."""
 MAX_LISTED_VALUES = 50
 """Maximum number of values of a category that is listed in the summary."""
-MIN_SUMMED = 2
-"""Minimum number of rows above a total."""
-ROUNDED = 0.01
-"""Maximum relative difference between a total and the sum of the rows."""
-TOTALS = re.compile(
-    r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE
-)
-"""Names of rows that summarise the others."""
 _SAMPLE = 2000
 """Number of values of a column to examine. More take longer."""
 _TEXT = pa.large_string()
@@ -269,17 +261,6 @@ def split_lists(columns: Content) -> dict[str, pa.ChunkedArray]:
         if is_text(column.type) and (separator := profile_column(name, column).separator):
             found[name] = as_lists(column, separator=separator)
     return found
-
-
-def ends_in_total(columns: Content) -> bool:
-    """Return whether the last row is called a total, and is the sum of the other rows in a column of numbers."""
-    last = {name: cells[-1].as_py() for name, cells in columns.items() if len(cells) > MIN_SUMMED}
-    words = [value for value in last.values() if isinstance(value, str) and value.strip()]
-    if not words or not TOTALS.fullmatch(words[0].strip(" *:")):
-        return False
-    numbers = [name for name, value in last.items() if isinstance(value, int | float) and not isinstance(value, bool)]
-    sums = ((last[name], pc.sum(columns[name].slice(0, len(columns[name]) - 1)).as_py() or 0) for name in numbers)
-    return any(value and abs(total - value) <= ROUNDED * abs(value) for value, total in sums)
 
 
 def profile_tables(
