@@ -198,18 +198,12 @@ def label_of(name: str) -> str:
 
     Trained networks read `words_of`.
     """
-    if name.isupper() and (len(name) > 3 or "_" in name):
-        name = name.lower()
+    name = name.lower() if name.isupper() and (len(name) > 3 or "_" in name) else name
     if re.search(r"\s", name):  # people wrote it
         parts = name.replace("_", " ").split()
     else:
-        tokens = re.findall(r"[^\W_]+", name)
-        split = [_HUMPS.split(token) for token in tokens]
-        parts = [
-            part
-            for token, humps in zip(tokens, split, strict=True)
-            for part in (humps if len(humps[0]) > 1 else [token])
-        ]
+        split = ((token, _HUMPS.split(token)) for token in re.findall(r"[^\W_]+", name))
+        parts = [part for token, humps in split for part in (humps if len(humps[0]) > 1 else [token])]
     return _joined([part if _CAPITALS.search(part) else part.lower() for part in parts]) or name.lower()
 
 

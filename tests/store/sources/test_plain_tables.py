@@ -12,6 +12,7 @@ import clew
 from clew.core.errors import SourceError
 from clew.server.examples import examples
 from clew.store.sources.categories import with_categories
+from clew.store.sources.delimited import read_delimited, sniff
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
 from clew.store.sources.relational import unique_keys
@@ -189,15 +190,24 @@ def test_headers_that_appear_again_are_numbered(tmp_path):
         (["1.234,5", "12,5", "3"], [1234.5, 12.5, 3.0]),
         (["1.234.567", "890.123"], [1234567, 890123]),
         (["1.234", "890.123"], [1.234, 890.123]),
+        (["7,4", "0,5", "11"], [7.4, 0.5, 11.0]),
         (["1.10.2", "1.9.1"], ["1.10.2", "1.9.1"]),
         (["3, 5, 12", "7"], ["3, 5, 12", "7"]),
         (["?", "n.d."], ["?", "n.d."]),
+        (["-", "Blues", "--", "Hawks"], [None, "Blues", None, "Hawks"]),
+        (["-", "+", "+"], ["-", "+", "+"]),
     ],
 )
 def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
     from clew.store.sources.pieces import typed_by_content
 
     assert typed_by_content(pa.chunked_array([cells])).to_pylist() == expected
+
+
+def test_headers_of_several_lines_are_written_in_one():
+    table = b'"Combined\ndays","Name "\n"1,000","Ann"\n'
+    raw, _ = read_delimited(table, sniff(table, Path("a.csv")), "a.csv")
+    assert raw.table.column_names == ["Combined days", "Name"]
 
 
 def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their_names(tmp_path):

@@ -288,6 +288,7 @@ def _columns(names: list[str]) -> str:
 _BLANK = ("", "N/A", "n/a", "–", "—")
 """Cells without a value in any column. Others of the next list are values in some: a gene is on the strand `-`."""
 _MISSING = (*_BLANK, "NA", "NaN", "nan", "null", "NULL", "None", "-")
+_DASH = r"^[-‐−–—.…]+$"
 _ADDED = r"^(?P<name>[^\n(\[]+[^\s(\[])\s*(?:\n|[(\[])"
 """A name with an addition: `Petra Chocová (CZE)`."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -332,7 +333,11 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
     if not dates_only and _plain_digits(sample) is not None and (numbers := _plain_digits(values)) is not None:
         return typed_by_content(numbers)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
-    return cleaned if dates is None else dates
+    if dates is not None or dates_only:
+        return cleaned if dates is None else dates
+    is_dash = pc.match_substring_regex(cleaned, _DASH)
+    is_worded = pc.all(pc.or_(is_dash, pc.match_substring_regex(cleaned, r"[\pL\pN]"))).as_py()
+    return pc.if_else(is_dash, pa.scalar(None, cleaned.type), cleaned) if is_worded else cleaned
 
 
 def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
@@ -341,32 +346,29 @@ def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
     A word is a unit only after a blank, since codes such as 12A have none. Also return the unit, or "".
     """
     typed = typed_by_content(column)
-    found = _measured(typed) if is_text(typed.type) else None
-    return found or (typed, "")
-
-
-def _measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
-    values = _without_notes(column)
-    if not _all_match(values.drop_null().slice(0, _SAMPLE), _MEASURED) or not _all_match(values, _MEASURED):
-        return None
+    values = _without_notes(typed) if is_text(typed.type) else None
+    if values is None or not _all_match(values.drop_null().slice(0, _SAMPLE), _MEASURED):
+        return typed, ""
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
     units = [pc.unique(one).to_pylist() for one in units]
-    if any(len(one) != 1 for one in units) or not any(one[0] for one in units):
-        return None
     numbers = typed_by_content(pc.struct_field(parts, "number"))
-    return None if is_text(numbers.type) else (numbers, units[0][0] or units[1][0])
+    is_measured = _all_match(values, _MEASURED) and all(len(one) == 1 for one in units) and not is_text(numbers.type)
+    unit = units[0][0] or units[1][0] if is_measured else ""
+    return (numbers, unit) if unit else (typed, "")
 
 
 def _plain_digits(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Remove footnotes and thousands separators from numbers. Return None if any text is another.
 
-    Numbers with decimal commas need a separator, since `1,2` may be a list.
+    Numbers with decimal commas need a separator or a leading zero in one cell, since `1,2` may be a list.
     """
     values = _without_notes(values)
     for separator, pattern in _GROUPED.items():
         is_point = "," in separator
-        if _all_match(values, pattern) and (is_point or pc.any(pc.match_substring_regex(values, separator)).as_py()):
+        if _all_match(values, pattern) and (
+            is_point or pc.any(pc.match_substring_regex(values, f"{separator}|^0,")).as_py()
+        ):
             digits = pc.replace_substring_regex(values, rf"{separator}|\+", "")
             return pc.replace_substring(pc.replace_substring(digits, ",", "."), "−", "-")
     return None

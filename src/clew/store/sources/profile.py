@@ -47,8 +47,8 @@ _SAMPLE = 2000
 """Number of values of a column to examine. More take longer."""
 _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
-_THOUSANDS = r"^[^,]*[0-9](?:,[0-9]{3})+(?:[^0-9,][^,]*)?$"
-"""Cells whose commas are all between thousands."""
+_THOUSANDS = re.compile(r"[^,]*\d(,\d{3})+(\D[^,]*)?|\d+,\d+")
+"""Cells whose only commas are between thousands, or before decimals."""
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)+$")
@@ -219,10 +219,6 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     return replace(found, separator=_separator(found, _texts(column))) if kind == "text" else found
 
 
-def _count(truths: pa.Array | pa.ChunkedArray) -> int:
-    return pc.sum(truths).as_py() or 0
-
-
 def _texts(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
     return as_text(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])).cast(_TEXT)
 
@@ -235,9 +231,7 @@ def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
     """
     for separator in _SEPARATORS:
         is_cut = pc.match_substring(column.values, separator)
-        if separator == "," and 2 * _count(pc.match_substring_regex(column.values, _THOUSANDS)) > _count(is_cut):
-            continue
-        if _count(is_cut) < max(2, MIN_SPLIT * column.distinct):
+        if (pc.sum(is_cut).as_py() or 0) < max(2, MIN_SPLIT * column.distinct):
             continue
         written = texts.filter(pc.not_equal(pc.utf8_trim_whitespace(texts), "")).slice(0, _SAMPLE).to_pylist()
         cells = [[item.strip() for item in text.split(separator)] for text in written]
@@ -249,7 +243,8 @@ def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
         free = {cell[0] for cell in cells if len(cell) == 1} | {cell[0] for cell in cut} & {cell[-1] for cell in cut}
         parts = {item for cell in cut for item in cell}
         are_words = len(cut) < len(cells) and not any(" " in text for text in written)
-        if separator != "," or are_words or 2 * len(parts & free) > len(parts):
+        numbers = [text for text in written if _THOUSANDS.fullmatch(text)] if separator == "," else []
+        if 2 * len(numbers) <= len(cut) and (separator != "," or are_words or 2 * len(parts & free) > len(parts)):
             return separator
     return None
 
@@ -395,12 +390,12 @@ def _repeats(content: Content, column: str, key: str) -> bool:
     if is_list(content[column].type):
         return False
     same = pc.equal(as_text(content[column]).cast(_TEXT), as_text(content[key]).cast(_TEXT))
-    return 2 * _count(same) > len(same)
+    return bool(2 * (pc.sum(same).as_py() or 0) > len(same))
 
 
 def _share(values: pa.Array, targets: pa.Array) -> float:
     for part in (values.slice(0, 50), values):  # most columns fail early
-        share = _count(pc.is_in(part, value_set=targets)) / len(part)
+        share = (pc.sum(pc.is_in(part, value_set=targets)).as_py() or 0) / len(part)
         if share < MIN_SPOKEN / 2:
             return 0.0
     return float(share)
