@@ -127,7 +127,7 @@ def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = ""
         return pc.cast(column, pa.list_(pa.string()))
     texts = missing_to_null(as_text(column), pa.array([""])).cast(pa.string())
     if not split or pc.any(pc.starts_with(texts, "[")).as_py():
-        lists = map(_json_list if split else _single, texts.to_pylist())
+        lists = [text and (_json_list(text) if split else [text]) for text in texts.to_pylist()]
         return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     separator = separator or ("|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";")
     parts = pc.split_pattern(texts, separator)
@@ -227,20 +227,12 @@ def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _single(text: str | None) -> list[str] | None:
-    return None if text is None else [text]
-
-
-def _json_list(text: str | None) -> list[str] | None:
-    if not text:
-        return None
-    if text.startswith("["):
-        try:
-            items = parse_json(text)
-        except json.JSONDecodeError:
-            return [text]
-        return [str(item) for item in items if item is not None]
-    return [text]
+def _json_list(text: str) -> list[str]:
+    try:
+        items = parse_json(text) if text.startswith("[") else [text]
+    except json.JSONDecodeError:
+        return [text]
+    return [str(item) for item in items if item is not None]
 
 
 def is_plainly(kind: Kind, path: Path) -> bool:
@@ -286,9 +278,10 @@ def _columns(names: list[str]) -> str:
 
 
 _BLANK = ("", "N/A", "n/a", "–", "—")
-"""Cells without a value in any column. Others of the next list are values in some: a gene is on the strand `-`."""
+"""Cells without a value in any column. Others of the next list are values in some."""
 _MISSING = (*_BLANK, "NA", "NaN", "nan", "null", "NULL", "None", "-")
-_DASH = r"^[-‐−–—.…]+$"
+_DASHES = ("-", "--", "‐", "−", "...", "…")
+"""Cells without a value among words."""
 _ADDED = r"^(?P<name>[^\n(\[]+[^\s(\[])\s*(?:\n|[(\[])"
 """A name with an addition: `Petra Chocová (CZE)`."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -333,11 +326,9 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
     if not dates_only and _plain_digits(sample) is not None and (numbers := _plain_digits(values)) is not None:
         return typed_by_content(numbers)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
-    if dates is not None or dates_only:
-        return cleaned if dates is None else dates
-    is_dash = pc.match_substring_regex(cleaned, _DASH)
-    is_worded = pc.all(pc.or_(is_dash, pc.match_substring_regex(cleaned, r"[\pL\pN]"))).as_py()
-    return pc.if_else(is_dash, pa.scalar(None, cleaned.type), cleaned) if is_worded else cleaned
+    worded = missing_to_null(cleaned, pa.array(() if dates_only else _DASHES, pa.string()))
+    is_worded = worded is not cleaned and _all_match(worded, r"[\pL\pN]")  # a gene is on the strand `-` or `+`
+    return dates if dates is not None else worded if is_worded else cleaned
 
 
 def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
@@ -347,14 +338,13 @@ def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
     """
     typed = typed_by_content(column)
     values = _without_notes(typed) if is_text(typed.type) else None
-    if values is None or not _all_match(values.drop_null().slice(0, _SAMPLE), _MEASURED):
+    if values is None or not all(_all_match(one, _MEASURED) for one in (values.drop_null().slice(0, _SAMPLE), values)):
         return typed, ""
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
     units = [pc.unique(one).to_pylist() for one in units]
     numbers = typed_by_content(pc.struct_field(parts, "number"))
-    is_measured = _all_match(values, _MEASURED) and all(len(one) == 1 for one in units) and not is_text(numbers.type)
-    unit = units[0][0] or units[1][0] if is_measured else ""
+    unit = (units[0][0] or units[1][0]) if all(len(one) == 1 for one in units) and is_number(numbers.type) else ""
     return (numbers, unit) if unit else (typed, "")
 
 
@@ -365,10 +355,8 @@ def _plain_digits(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """
     values = _without_notes(values)
     for separator, pattern in _GROUPED.items():
-        is_point = "," in separator
-        if _all_match(values, pattern) and (
-            is_point or pc.any(pc.match_substring_regex(values, f"{separator}|^0,")).as_py()
-        ):
+        sure = "" if "," in separator else f"{separator}|^0,"
+        if _all_match(values, pattern) and pc.any(pc.match_substring_regex(values, sure)).as_py():
             digits = pc.replace_substring_regex(values, rf"{separator}|\+", "")
             return pc.replace_substring(pc.replace_substring(digits, ",", "."), "−", "-")
     return None

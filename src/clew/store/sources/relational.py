@@ -47,8 +47,6 @@ HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
 _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Suffixes that only keys have. A postal code, for example, may refer to nothing."""
-MAX_LISTED = 12
-"""Maximum number of columns in a note."""
 _TRUTHS = ("is_", "has_", "can_", "was_")
 """Beginnings of headers of columns that contain 1 for yes and 0 for no."""
 _TEXT = pa.large_string()
@@ -323,8 +321,7 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
     ]
     if not columns or len(found) == 1:
         return []
-    shown = columns if len(columns) <= MAX_LISTED else [*columns[:MAX_LISTED], f"{len(columns) - MAX_LISTED} more"]
-    return [f"Called like keys, but not those of one table: {', '.join(shown)}. They are attributes."]
+    return [f"Called like keys, but not those of one table: {listed(columns)}. They are attributes."]
 
 
 def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:

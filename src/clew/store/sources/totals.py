@@ -25,7 +25,7 @@ def repeated_headers(table: pa.Table) -> list[int]:
     """Return the rows that repeat the headers."""
     columns = zip(table.column_names, table.columns, strict=True)
     is_same = [pc.equal(cells, name) for name, cells in columns if is_text(cells.type)]
-    return _rows(reduce(pc.and_, is_same)) if len(is_same) > 1 else []
+    return list(pc.indices_nonzero(reduce(pc.and_, is_same)).to_pylist()) if len(is_same) > 1 else []
 
 
 def total_rows(table: pa.Table, typed: Sequence[pa.ChunkedArray]) -> list[int]:
@@ -35,8 +35,8 @@ def total_rows(table: pa.Table, typed: Sequence[pa.ChunkedArray]) -> list[int]:
     in one column. A last or first row with any other name is the exact sum of the others in several columns.
     """
     words = [pc.utf8_trim_whitespace(cells) for cells in table.columns if is_text(cells.type)][:3]
-    names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in words)) if words else None
-    called = _rows(pc.match_substring_regex(names, TOTALS)) if words else []
+    names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in words), "")
+    called = pc.indices_nonzero(pc.match_substring_regex(names, TOTALS)).to_pylist() if words else []
     if 0 < len(called) <= MAX_CALLED:
         is_other = ~np.isin(np.arange(table.num_rows), called)
         others = [(cells, _numbers(cells.filter(pa.array(is_other)))) for cells in table.columns]
@@ -44,11 +44,6 @@ def total_rows(table: pa.Table, typed: Sequence[pa.ChunkedArray]) -> list[int]:
     numbers = [cells for cells in typed if is_number(cells.type)]
     ends = (row for row in (table.num_rows - 1, 0) if sum(_is_exact(cells, row) for cells in numbers) >= MIN_SUMS)
     return list(ends)[:1]
-
-
-def _rows(mask: pa.ChunkedArray) -> list[int]:
-    rows: list[int] = pc.indices_nonzero(mask).to_pylist()
-    return rows
 
 
 def _is_exact(cells: pa.ChunkedArray, row: int) -> bool:
