@@ -337,8 +337,8 @@ def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
     A word is a unit only after a blank, since codes such as 12A have none. Also return the unit, or "".
     """
     typed = typed_by_content(column)
-    values = _without_notes(typed) if is_text(typed.type) else None
-    if values is None or not all(_all_match(one, _MEASURED) for one in (values.drop_null().slice(0, _SAMPLE), values)):
+    steps = (typed.drop_null().slice(0, _SAMPLE), typed) if is_text(typed.type) else ()
+    if not steps or not all(_all_match(values := _without_notes(cells), _MEASURED) for cells in steps):
         return typed, ""
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]

@@ -18,7 +18,7 @@ ROUNDED = 0.01
 """Maximum relative difference between a total and the sum of the rows."""
 MAX_CALLED = 100
 """Maximum number of rows called totals. If there are more, the word belongs to names."""
-TOTALS = r"^\W*(.{0,20}\s)?(?i:totals?|sum|all|overall|altogether)\b.{0,20}$"
+TOTALS = r"(?i:\b(totals?|sum|all|overall|altogether)\b)"
 
 
 def repeated_headers(table: pa.Table) -> list[int]:
@@ -34,7 +34,7 @@ def total_rows(table: pa.Table, typed: Sequence[pa.ChunkedArray]) -> list[int]:
     A row that is called a total sums up the rows above it, the rows since the previous total, or the rows below it,
     in one column. A last or first row with any other name is the exact sum of the others in several columns.
     """
-    words = [pc.utf8_trim_whitespace(cells) for cells in table.columns if is_text(cells.type)][:3]
+    words = [cells for cells in table.columns if is_text(cells.type)][:3]
     names = pc.coalesce(*(pc.if_else(pc.equal(cells, ""), None, cells) for cells in words), "")
     called = pc.indices_nonzero(pc.match_substring_regex(names, TOTALS)).to_pylist() if words else []
     if 0 < len(called) <= MAX_CALLED:
