@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -183,9 +183,29 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names[:MOST_LISTED]) + more
 
 
+_CAPITALS = re.compile(r"[A-Z]\d|.[A-Z]")
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
 def words_of(name: str) -> str:
     """Split an identifier into words: `film.film.directed_by` and `directedBy` both end in "directed by"."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)", " ", name)
-    words = re.findall(r"[^\W_]+", spaced.lower())
-    kept = [word for place, word in enumerate(words) if place == 0 or word != words[place - 1]]
-    return " ".join(kept) or name.lower()
+    spaced = re.sub(rf"{_HUMPS.pattern}|(?<=[A-Za-z])(?=\d)", " ", name)
+    return _joined(re.findall(r"[^\W_]+", spaced.lower())) or name.lower()
+
+
+def label_of(name: str) -> str:
+    """Return the words of a name for display, with its abbreviations: "electricity from nuclear TWh", "CO2 emissions".
+
+    Trained networks read `words_of`.
+    """
+    name = name.lower() if name.isupper() and (len(name) > 3 or "_" in name) else name
+    if re.search(r"\s", name):  # people wrote it
+        parts = name.replace("_", " ").split()
+    else:
+        split = ((token, _HUMPS.split(token)) for token in re.findall(r"[^\W_]+", name))
+        parts = [part for token, humps in split for part in (humps if len(humps[0]) > 1 else [token])]
+    return _joined([part if _CAPITALS.search(part) else part.lower() for part in parts]) or name.lower()
+
+
+def _joined(words: Sequence[str]) -> str:
+    return " ".join(word for index, word in enumerate(words) if index == 0 or word != words[index - 1])

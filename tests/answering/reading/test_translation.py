@@ -17,7 +17,7 @@ from clew.answering.reading.scoring import length_scores
 from clew.answering.reading.translation import Translator
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import alternatives
-from clew.core.schema import NodeType, Relation, Schema, words_of
+from clew.core.schema import NodeType, Relation, Schema, label_of, words_of
 from clew.lab.training.reader.examples import normal
 from clew.lab.training.reader.queries import plan_of
 from clew.store.index.protocol import Link
@@ -61,6 +61,27 @@ def translated(plan, *mentions, question=""):
 )
 def test_names_of_a_schema_are_split_into_words(name, words):
     assert words_of(name) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("electricity_from_nuclear_TWh", "electricity from nuclear TWh"),
+        ("CO2 emissions", "CO2 emissions"),
+        ("GDP per capita\n(US$)", "GDP per capita (US$)"),
+        ("Birth Date", "birth date"),
+        ("film.film.directed_by", "film directed by"),
+        ("doctoralAdvisor", "doctoral advisor"),
+        ("isA", "is a"),
+        ("WORKS_AT", "works at"),
+        ("HTTPServer", "HTTP server"),
+        ("GDP", "GDP"),
+        ("pH", "pH"),
+        ("#", "#"),
+    ],
+)
+def test_names_are_shown_with_the_abbreviations_that_they_contain(name, label):
+    assert label_of(name) == label
 
 
 def test_a_relation_is_walked_from_both_sides_and_twice_between_nodes_of_one_type():

@@ -12,6 +12,7 @@ import clew
 from clew.core.errors import SourceError
 from clew.server.examples import examples
 from clew.store.sources.categories import with_categories
+from clew.store.sources.delimited import read_delimited, sniff
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
 from clew.store.sources.relational import unique_keys
@@ -184,12 +185,29 @@ def test_headers_that_appear_again_are_numbered(tmp_path):
         (["1,234.5", "−3", "0"], [1234.5, -3.0, 0.0]),
         (["007", "1,000"], ["007", "1,000"]),
         (["1,2", "3,4"], ["1,2", "3,4"]),
+        (["80,366", "1,000[1]", "950", "N/A", "?", "n.d.", "12,004 *"], [80366, 1000, 950, None, None, None, 12004]),
+        (["627\u202f848", "1\u00a0650\u00a0649", "18 520", "7"], [627848, 1650649, 18520, 7]),
+        (["1.234,5", "12,5", "3"], [1234.5, 12.5, 3.0]),
+        (["1.234.567", "890.123"], [1234567, 890123]),
+        (["1.234", "890.123"], [1.234, 890.123]),
+        (["7,4", "0,5", "11"], [7.4, 0.5, 11.0]),
+        (["1.10.2", "1.9.1"], ["1.10.2", "1.9.1"]),
+        (["3, 5, 12", "7"], ["3, 5, 12", "7"]),
+        (["?", "n.d."], ["?", "n.d."]),
+        (["-", "Blues", "--", "Hawks"], [None, "Blues", None, "Hawks"]),
+        (["-", "+", "+"], ["-", "+", "+"]),
     ],
 )
 def test_numbers_with_commas_between_thousands_are_numbers(cells, expected):
     from clew.store.sources.pieces import typed_by_content
 
     assert typed_by_content(pa.chunked_array([cells])).to_pylist() == expected
+
+
+def test_headers_of_several_lines_are_written_in_one():
+    table = b'"Combined\ndays","Name "\n"1,000","Ann"\n'
+    raw, _ = read_delimited(table, sniff(table, Path("a.csv")), "a.csv")
+    assert raw.table.column_names == ["Combined days", "Name"]
 
 
 def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their_names(tmp_path):
@@ -200,7 +218,7 @@ def test_rows_of_a_file_without_a_telling_name_are_called_by_the_header_of_their
 
 def test_a_column_with_one_unit_is_numbers_and_a_total_is_left_out(tmp_path):
     text = """name,weight,price,share,code,height
-Alpha,12 kg,"$1,200.50",45 %,12A,5 m
+Alpha,12 kg,"$1,200.50[2]",45 %,12A,5 m
 Beta,3.5 kg,$80,5%,13A,6 m
 Gamma,0.5 kg,$1,50%,14A,7 ft
 Total,16 kg,"$1,281.50",100%,,
@@ -212,6 +230,28 @@ Total,16 kg,"$1,281.50",100%,,
     notes = read_sources([tmp_path / "parcels.csv"]).notes
     assert {"parcels.weight is in kg.", "parcels.price is in $.", "parcels.share is in %."} <= set(notes)
     assert any("total" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        (["1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1", "Total,Total,9,12"], {"Kenya", "Mali", "Peru"}),
+        (["Toplam,,9,12", "1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1"], {"Kenya", "Mali", "Peru"}),
+        (["1,Kenya,5,7", "2,Mali,3,4", "3,Peru,1,1", "4,Peru and all,9,13"], {"Kenya", "Mali", "Peru", "Peru and all"}),
+        (["1,Kenya,5,7", "rank,nation,gold,silver", "2,Mali,3,4"], {"Kenya", "Mali"}),
+        (
+            ["1,Kenya,5,7", "2,Mali,3,4", ",Africa total,8,11", "3,Peru,1,1", "4,Cuba,2,1", ",America total,3,2"],
+            {"Kenya", "Mali", "Peru", "Cuba"},
+        ),
+        (["1,Votes,50,7", "2,Invalid,50,4", "Total,,100,11", ",Majority,9,"], {"Votes", "Invalid", "Majority"}),
+    ],
+)
+def test_sums_and_repeated_headers_are_no_things_and_their_columns_are_numbers(rows, names, tmp_path):
+    (tmp_path / "nations.csv").write_text("\n".join(["rank,nation,gold,silver", *rows]))
+    tables = read_sources([tmp_path / "nations.csv"])
+    assert set(tables.nodes[0].table["name"].to_pylist()) == names
+    assert any("Left out as" in note for note in tables.notes) is (len(names) < len(rows))
+    assert pa.types.is_integer(tables.nodes[0].table["gold"].type)
 
 
 @pytest.mark.parametrize("last", ["Total,4", "Sum of nothing else,9", "Delta,6"])

@@ -40,6 +40,10 @@ def test_counts_are_those_of_the_cells(cells):
         (["Portland, Oregon", "Salem, Oregon", "Austin, Texas", "Dallas, Texas"], None),
         (["It rains, and it is cold.", "It rains, and it is dark.", "It rains."], None),
         (["a", "b", "c"], None),
+        (["80,366", "Bye", "80,366", "1,000", "Bye", "1,366"], None),
+        (["5,000m", "10,000m", "10,000m"], None),
+        (["3, 5, 12", "5", "3", "12, 5"], ","),
+        (["7,4", "3,4", "7", "4,3", "3,3"], None),
     ],
 )
 def test_lists_in_cells_are_told_from_texts_with_commas(cells, separator):

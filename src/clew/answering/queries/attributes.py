@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from clew.core.nouns import singular
 from clew.core.query import Attribute, Compare
 from clew.core.query import Value as Literal
-from clew.core.schema import Schema, words_of
+from clew.core.schema import Schema, label_of
 from clew.core.types import Value
 
 COMPARED = {
@@ -22,9 +22,9 @@ COMPARED = {
 }
 DATED = {"=": "{}", "!=": "not {}", "<": "before {}", "<=": "{} or earlier", ">": "after {}", ">=": "{} or later"}
 UNITS = re.compile(
-    "[mck]?m|ft|mi|[mk]?g|lb|t|m?l|ms|min|minutes|hours|days|weeks|months|years|[kmgt]b|[km]?w|usd|eur|chf|gbp|percent"
+    "[mck]?m[23²³]?|ft|mi|[mk]?g|lb|t|m?l|ms|min|minutes|hours|days|weeks|months|years|[kmgt]b|[kmgt]?wh?|[kmg]?hz|usd|eur|chf|gbp|percent"
 )
-"""Endings of attribute names that are units, as in `height_m`."""
+"""Endings of attribute names that are units, as in `height_m` and `Area (km²)`."""
 PARTICIPLE = re.compile(r"\w+ed|built|born|begun|held|made|sold|won|written|shown|taken")
 IN_YEARS = re.compile(
     "(open|found|establish|releas|publish|creat|launch|complet|discover|form|start|introduc|clos|premier|sign|"
@@ -39,8 +39,9 @@ MANY_DIGITS = 10_000
 
 def attribute_words(name: str) -> tuple[str, str]:
     """Return the words and the unit of an attribute name: `height_m` → "height", "m"."""
-    label, _, unit = words_of(name).rpartition(" ")
-    return (label, unit) if label and UNITS.fullmatch(unit) else (words_of(name), "")
+    label, _, unit = label_of(name).rpartition(" ")
+    unit = unit.strip("()[]")
+    return (label, unit) if label and UNITS.fullmatch(unit.lower()) else (label_of(name), "")
 
 
 def is_countable(label: str) -> bool:

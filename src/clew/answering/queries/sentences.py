@@ -8,7 +8,7 @@ from collections import Counter
 from clew.answering.queries.attributes import attribute_words, value_in_words, value_sentence
 from clew.answering.queries.words import kind_in_words
 from clew.core.nouns import plural
-from clew.core.schema import words_of
+from clew.core.schema import label_of
 from clew.core.states import WORDINGS
 from clew.core.types import Answer, Candidate, Cell, Fact, Judgement, NodeRef, NodeSet, Path, Value
 from clew.store.graph.protocol import KnowledgeBase
@@ -159,6 +159,6 @@ def description(kb: KnowledgeBase, node: int) -> str:
         others = kb.neighbors(here, use.relation, use.direction)
         named = [ref.name for ref in kb.refs(others.array[:NAMES])]
         more = f" and {len(others) - NAMES:,} more" if len(others) > NAMES else ""
-        label = words_of(use.relation) if use.direction == "out" else f"{words_of(use.relation)} of"
+        label = label_of(use.relation) if use.direction == "out" else f"{label_of(use.relation)} of"
         parts.append(f"{label}: {', '.join(named)}{more}")
     return " ".join([*told, *(f"{part[:1].upper()}{part[1:]}." for part in parts)])

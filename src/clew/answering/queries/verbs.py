@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from clew.core.nouns import plural, singular
-from clew.core.schema import words_of
+from clew.core.schema import label_of
 
 PREPOSITIONS = tuple(
     f" {word}"
@@ -42,7 +42,7 @@ def of_many(label: str, *, negated: bool = False, one: bool = False) -> str:
 
 def verb_of(label: str) -> tuple[str, str, str]:
     """Return the verb, the words after it, and its form: "be", a verb, a participle, or before a noun."""
-    words = words_of(label).split()
+    words = label_of(label).split()
     first, rest = words[0], "".join(f" {word}" for word in words[1:])
     if first in ("is", "are", "was", "were"):
         return "is", " a kind of" if rest == " a" else rest, "be"
@@ -59,7 +59,7 @@ def verb_of(label: str) -> tuple[str, str, str]:
 
 def without_kind(label: str, kind: str) -> str:
     """Return a relation without the type at its end: has_phenotype → "has"."""
-    words = words_of(label)
+    words = label_of(label)
     bare = words.removesuffix(f" {kind}").removesuffix(f" {plural(kind)}")
     is_verb = bare.endswith(PREPOSITIONS) or verb_of(bare)[2] in ("verb", "past")
     return bare if is_verb and bare not in ("is", "can") else words

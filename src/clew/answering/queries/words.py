@@ -21,7 +21,7 @@ from clew.answering.queries.linking import below
 from clew.answering.queries.verbs import of_many, verb_of, without_kind
 from clew.core import query as ql
 from clew.core.nouns import plural, singular
-from clew.core.schema import Relation, Schema, words_of
+from clew.core.schema import Relation, Schema, label_of
 
 SIGNS = {"=": "is", "!=": "is not", "<": "is less than", "<=": "is at most", ">": "is more than", ">=": "is at least"}
 SIGNS |= {"contains": "contains", "starts with": "starts with", "ends with": "ends with", "in": "is one of"}
@@ -44,7 +44,7 @@ def words(query: ql.AnyQuery, schema: Schema, name: Callable[[str], str] = str) 
 def kind_in_words(schema: Schema, type: str | None) -> str:
     """Return the word for one node of a type."""
     named = next((one for one in schema.node_types if one.name == type), None)
-    return "thing" if type is None else words_of(singular((named.display if named else "") or type))
+    return "thing" if type is None else label_of(singular((named.display if named else "") or type))
 
 
 def counted_in_words(schema: Schema, counted: ql.Aggregate, amount: int) -> str:
@@ -55,7 +55,7 @@ def counted_in_words(schema: Schema, counted: ql.Aggregate, amount: int) -> str:
     rows = schema.relation_rows(edge.relation) if edge and edge.relation else ()
     ends = {row.tail if edge and edge.tail == variable else row.head for row in rows}
     ends = {kind for kind in (pattern.types.get(variable),) if kind} or ends
-    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else words_of(edge.relation or "") if edge else "thing"
+    kind = kind_in_words(schema, ends.pop()) if len(ends) == 1 else label_of(edge.relation or "") if edge else "thing"
     return kind if amount == 1 else plural(kind)
 
 
@@ -70,7 +70,7 @@ def hierarchy_in_words(rows: Sequence[tuple[Relation, bool]], *, many: bool = Fa
     it = "these" if many else "it"
     said: dict[str, None] = {}
     for row, upward in rows:
-        words = words_of(row.display or row.name)
+        words = label_of(row.display or row.name)
         if "part" in words.split() or "parts" in words.split():
             told = f"what {it} is part of" if upward else f"a part of {it}"
         elif words.endswith((" in", " within", " at", " on")):
@@ -280,7 +280,7 @@ class Phrase:
                 and isinstance(part.argument, ql.Attribute)
                 and part.argument.variable == root
             ):
-                parts.append(self.aggregate(part, words_of(part.argument.name)))
+                parts.append(self.aggregate(part, label_of(part.argument.name)))
             elif part == ql.Var(root):
                 parts.append("the names" if len(shown) > 1 else "those")
             else:
@@ -317,7 +317,7 @@ class Phrase:
             few = "" if query.first == 1 else f"{_number(query.first)} "
             by = query.order[0]
             if isinstance(by.expression, ql.Aggregate) and by.expression.function == "count":
-                value = words_of(query.group[0].name) if isinstance(query.group[0], ql.Attribute) else values[0]
+                value = label_of(query.group[0].name) if isinstance(query.group[0], ql.Attribute) else values[0]
                 common = "most common" if by.descending else "rarest"
                 return f"the {few}{common} {value} of {place}" + with_values + self.having(query)
             return f"the {few}{listed(values, 'and')} {self.extreme(by)}, of {place}" + self.having(query)
@@ -353,7 +353,7 @@ class Phrase:
     def sorting(self, order: ql.Order) -> str:
         """Return an order key."""
         expression = order.expression
-        value = words_of(expression.name) if isinstance(expression, ql.Attribute) else self.value(expression)
+        value = label_of(expression.name) if isinstance(expression, ql.Attribute) else self.value(expression)
         return f"{value}{' from the highest down' if order.descending else ''}"
 
     # Things
@@ -510,19 +510,19 @@ class Phrase:
         schema, row = self.words.schema, self.words.schema.relation_rows(edge.relation)[0]
         verb = row.display or row.name
         if not edge.directed:
-            return VerbClause(f"{are} connected with", f"{other} by “{words_of(verb)}”", is_long)
+            return VerbClause(f"{are} connected with", f"{other} by “{label_of(verb)}”", is_long)
         if edge.head == name or row.inverse:
             label, end = (verb, row.tail) if edge.head == name else (row.inverse, row.head)
             said, noun = _verb(schema, label, end, negated=negated, one=one)
             return VerbClause(said, f"{other}{noun}", is_long)
         first, rest, form = verb_of(verb)
-        if plural(words_of(verb)) == self.words.kind(row.tail):  # the relation is named like its target type
-            called = words_of(verb) if one else plural(words_of(verb))
+        if plural(label_of(verb)) == self.words.kind(row.tail):  # the relation is named like its target type
+            called = label_of(verb) if one else plural(label_of(verb))
             return VerbClause(f"{are} the {called} of", other, is_long)
         if form == "noun" or (first == "has" and rest):
             return VerbClause(f"{are}{rest} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
-            return VerbClause(f"{are} reached by “{words_of(verb)}” from", other, is_long)  # comes last
+            return VerbClause(f"{are} reached by “{label_of(verb)}” from", other, is_long)  # comes last
         is_one, bare = is_named or other.startswith("the "), without_kind(verb, kind_in_words(schema, row.tail))
         said = of_many(bare, negated=negated and is_named, one=is_one)
         return VerbClause(said, f"{'no ' if negated and not is_named else ''}{other}", is_long, is_active=False)
@@ -564,9 +564,9 @@ class Phrase:
             case ql.Compare(ql.Var(owner), sign, right) if owner == name:
                 return f"{'among' if sign in ('=', 'in') else 'other than'} {self.value(right)}"
             case ql.Missing(ql.Attribute(owner, attribute)) if owner == name:
-                return f"without a known {words_of(attribute)}"
+                return f"without a known {label_of(attribute)}"
             case ql.Not(ql.Missing(ql.Attribute(owner, attribute))) if owner == name:
-                return f"with a known {words_of(attribute)}"
+                return f"with a known {label_of(attribute)}"
             case ql.Exists() | ql.Not(ql.Exists()):
                 clause = self.absence(part, name, one=False)
                 if clause is None:
@@ -580,7 +580,7 @@ class Phrase:
                 if isinstance(first.left, ql.Var):
                     return f"among {listed(map(self.value, values), 'and')}"
                 left = first.left
-                label = words_of(left.name) if isinstance(left, ql.Attribute) else _bare(self.value(left))
+                label = label_of(left.name) if isinstance(left, ql.Attribute) else _bare(self.value(left))
                 return f"whose {label} is {listed(map(self.value, values), 'or')}"
             case ql.Either(parts):
                 return " or ".join(self.condition(one, name) for one in parts)
@@ -626,7 +626,7 @@ class Phrase:
         if isinstance(part.argument, ql.Var) and part.argument.name in self.scope.types:
             return self.noun(part.argument.name)
         if isinstance(part.argument, ql.Attribute):
-            return f"{'different ' if part.distinct else ''}{plural(words_of(part.argument.name))}"
+            return f"{'different ' if part.distinct else ''}{plural(label_of(part.argument.name))}"
         return "connections" if len(self.scope.types) != 1 else self.noun(next(iter(self.scope.types)))
 
     def aggregate(self, part: ql.Aggregate, value: str) -> str:
@@ -644,7 +644,7 @@ class Phrase:
                 return self.called.get(name) or f"the {self.noun(name, one=True)}"
             case ql.Attribute(variable, name):
                 owner = "the connection" if variable in self.scope.edges else self.value(ql.Var(variable))
-                return f"the {words_of(name)} of {owner}"
+                return f"the {label_of(name)} of {owner}"
             case ql.Call(function, (left, right)):
                 return f"{self.value(left)} {OPERATORS[function]} {self.value(right)}"
             case ql.Call(function, (argument,)):

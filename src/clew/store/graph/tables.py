@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,7 +68,7 @@ class Piece:
         rows = rows.cast(pa.int64())
         return pc.add(rows, self.first_line) if self.lines is None else self.lines.take(rows)
 
-    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Piece:
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Self:
         """Return the marked rows with their lines."""
         return replace(self, table=self.table.filter(mask), lines=self.lines_of(pc.indices_nonzero(mask)))
 

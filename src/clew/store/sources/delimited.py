@@ -112,7 +112,7 @@ def read_delimited(
     data: bytes, dialect: Dialect, file: str, names: Sequence[str] | None = None, *, skip_bad: bool = False
 ) -> tuple[RawTable, list[Problem]]:
     """Read every field as text. `names` are for files without a header. Also return the rows skipped by `skip_bad`."""
-    header = names or _numbered(dialect.header, file)
+    header = names or _numbered([" ".join(name.split()) for name in dialect.header], file)
     if dialect.spaced:
         data = _without_blanks(data, dialect)
     if dialect.loose:

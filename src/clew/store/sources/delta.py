@@ -74,7 +74,9 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
     delta = replace(delta, upserts=upserts)
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
-    edges = tuple(_kept(piece, _touched(piece, delta.delete_nodes)) for piece in edges)
+    for end in ("head", "tail"):
+        gone = texts_of(delta.delete_nodes)
+        edges = tuple(_kept(piece, pc.is_in(piece.texts(end), value_set=gone)) for piece in edges)
     known = texts_of(nodes)
     rules = old.visibility.rules
     changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
@@ -145,11 +147,6 @@ def _unlinked(edges: Piece, columns: Sequence[Piece]) -> Piece:
         is_same = pc.equal(edges.texts("relation"), given.table["relation"][0])
         edges = _kept(edges, pc.and_(is_same, pc.is_in(edges.texts("head"), value_set=given.texts("head"))))
     return edges
-
-
-def _touched(edges: Piece, deleted: tuple[Piece, ...]) -> pa.ChunkedArray:
-    """Mark the edges of deleted nodes."""
-    return pc.or_(*(pc.is_in(edges.texts(end), value_set=texts_of(deleted)) for end in ("head", "tail")))
 
 
 def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Piece:

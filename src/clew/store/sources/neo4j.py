@@ -68,15 +68,15 @@ def _from_apoc(raw: RawTable) -> list[RawTable]:
     is_edge = pc.not_equal(raw.table["_start"], "")
     tables = []
     for mask, roles, others in ((pc.invert(is_edge), _APOC_NODES, _APOC_EDGES), (is_edge, _APOC_EDGES, _APOC_NODES)):
-        rows = pc.indices_nonzero(mask)
-        table = raw.table.take(rows).drop_columns(list(others))
-        if not len(rows):
+        rows = raw.filter(mask)
+        table = rows.table.drop_columns(list(others))
+        if not table.num_rows:
             continue
         used = [name for name in table.column_names if name in roles or pc.any(pc.not_equal(table[name], "")).as_py()]
         columns = {roles.get(name, name): table[name] for name in used}
         if "type" in columns:
             columns |= _labels(pc.utf8_ltrim(columns.pop("type"), ":"), ":")
-        tables.append(replace(raw, table=pa.table(columns), lines=raw.lines_of(rows)))
+        tables.append(replace(rows, table=pa.table(columns)))
     return tables
 
 

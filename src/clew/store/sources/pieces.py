@@ -111,6 +111,11 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a column of this type contains numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def is_list(kind: pa.DataType) -> bool:
     """Return whether a column of this type contains lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
@@ -122,7 +127,7 @@ def as_lists(column: pa.ChunkedArray, *, split: bool = True, separator: str = ""
         return pc.cast(column, pa.list_(pa.string()))
     texts = missing_to_null(as_text(column), pa.array([""])).cast(pa.string())
     if not split or pc.any(pc.starts_with(texts, "[")).as_py():
-        lists = map(_json_list if split else _single, texts.to_pylist())
+        lists = [text and (_json_list(text) if split else [text]) for text in texts.to_pylist()]
         return pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
     separator = separator or ("|" if pc.any(pc.match_substring(texts, "|")).as_py() else ";")
     parts = pc.split_pattern(texts, separator)
@@ -222,20 +227,12 @@ def _first_of_list(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _single(text: str | None) -> list[str] | None:
-    return None if text is None else [text]
-
-
-def _json_list(text: str | None) -> list[str] | None:
-    if not text:
-        return None
-    if text.startswith("["):
-        try:
-            items = parse_json(text)
-        except json.JSONDecodeError:
-            return [text]
-        return [str(item) for item in items if item is not None]
-    return [text]
+def _json_list(text: str) -> list[str]:
+    try:
+        items = parse_json(text) if text.startswith("[") else [text]
+    except json.JSONDecodeError:
+        return [text]
+    return [str(item) for item in items if item is not None]
 
 
 def is_plainly(kind: Kind, path: Path) -> bool:
@@ -281,16 +278,26 @@ def _columns(names: list[str]) -> str:
 
 
 _BLANK = ("", "N/A", "n/a", "–", "—")
-"""Cells without a value in any column. Others of the next list are values in some: a gene is on the strand `-`."""
+"""Cells without a value in any column. Others of the next list are values in some."""
 _MISSING = (*_BLANK, "NA", "NaN", "nan", "null", "NULL", "None", "-")
+_DASHES = ("-", "--", "‐", "−", "...", "…")
+"""Cells without a value among words."""
 _ADDED = r"^(?P<name>[^\n(\[]+[^\s(\[])\s*(?:\n|[(\[])"
 """A name with an addition: `Petra Chocová (CZE)`."""
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^-?(((0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?)|(\.[0-9]+))$"
-_GROUPED = r"^[-−]?([1-9][0-9]{0,2}(,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?$"
-"""Numbers with thousands separators, or with a typographic minus sign."""
+_UNTOLD = r"^(?:[-–—−‐.…?*/ ]*|\(?(?i:n\.?/?[ad]\.?|nan|null|none)\)?)$"
+"""Cells without a value in a column of numbers, such as `?`, `--` or `n.d.`."""
+_FOOTNOTE = r"([0-9%€])\s*(?:\[[^\]]{1,30}\]|[*†‡§])+$"
+_BLANKS = " \u00a0\u202f"
+_GROUPED = {
+    f"[{mark}{_BLANKS}]": rf"^[-−+]?(?:[1-9][0-9]{{0,2}}(?:[{mark}{_BLANKS}][0-9]{{3}})+|0|[1-9][0-9]*)"
+    rf"(?:[{point}][0-9]+)?$"
+    for mark, point in (",.", ".,")
+}
+"""Thousands separators, and numbers with them: with a decimal point, and with a decimal comma."""
 _MEASURED = (
-    r"^(?P<currency>[$€£¥]?) ?(?P<number>[-−]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(?:[.][0-9]+)?)"
+    rf"^(?P<currency>[$€£¥]?) ?(?P<number>[-−+]?[0-9](?:[0-9.,{_BLANKS}]*[0-9])?)"
     r"(?P<unit> ?[%€]| [^\W\d_][^\d\s]{0,11}[23]?|)$"
 )
 _TOO_LONG = r"^-?[0-9]{19,}$"
@@ -316,29 +323,49 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
             if name == "number" and pc.any(pc.match_substring_regex(values, _TOO_LONG)).as_py():
                 return cleaned  # a float would lose digits
             return _cast(values, name, cleaned)
-    if not dates_only and _all_match(sample, _GROUPED) and _all_match(values, _GROUPED):
-        plain_digits = pc.replace_substring(pc.replace_substring(values, ",", ""), "−", "-")
-        return typed_by_content(plain_digits)
+    if not dates_only and _plain_digits(sample) is not None and (numbers := _plain_digits(values)) is not None:
+        return typed_by_content(numbers)
     dates = _written_dates(values) if _all_match(sample, _WITH_YEAR) else None
-    return cleaned if dates is None else dates
+    worded = missing_to_null(cleaned, pa.array(() if dates_only else _DASHES, pa.string()))
+    is_worded = worded is not cleaned and _all_match(worded, r"[\pL\pN]")  # a gene is on the strand `-` or `+`
+    return dates if dates is not None else worded if is_worded else cleaned
 
 
-def measured(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
-    """Return the numbers of a text column and their unit, if all cells have the same: `$1,200`, `45 %`, `12 kg`.
+def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
+    """Convert a text column to its narrowest type, and to numbers if all cells have the same unit: `$1,200`, `45 %`.
 
-    A word is a unit only after a blank, since codes such as 12A have none.
+    A word is a unit only after a blank, since codes such as 12A have none. Also return the unit, or "".
     """
-    values = missing_to_null(column, pa.array(_MISSING))
-    sample = values.drop_null().slice(0, _SAMPLE)
-    if not len(sample) or not _all_match(sample, _MEASURED) or not _all_match(values, _MEASURED):
-        return None
+    typed = typed_by_content(column)
+    steps = (typed.drop_null().slice(0, _SAMPLE), typed) if is_text(typed.type) else ()
+    if not steps or not all(_all_match(values := _without_notes(cells), _MEASURED) for cells in steps):
+        return typed, ""
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
     units = [pc.unique(one).to_pylist() for one in units]
-    if any(len(one) != 1 for one in units) or not any(one[0] for one in units):
-        return None
-    numbers = pc.replace_substring(pc.replace_substring(pc.struct_field(parts, "number"), ",", ""), "−", "-")
-    return typed_by_content(numbers), units[0][0] or units[1][0]
+    numbers = typed_by_content(pc.struct_field(parts, "number"))
+    unit = (units[0][0] or units[1][0]) if all(len(one) == 1 for one in units) and is_number(numbers.type) else ""
+    return (numbers, unit) if unit else (typed, "")
+
+
+def _plain_digits(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Remove footnotes and thousands separators from numbers. Return None if any text is another.
+
+    Numbers with decimal commas need a separator or a leading zero in one cell, since `1,2` may be a list.
+    """
+    values = _without_notes(values)
+    for separator, pattern in _GROUPED.items():
+        sure = "" if "," in separator else f"{separator}|^0,"
+        if _all_match(values, pattern) and pc.any(pc.match_substring_regex(values, sure)).as_py():
+            digits = pc.replace_substring_regex(values, rf"{separator}|\+", "")
+            return pc.replace_substring(pc.replace_substring(digits, ",", "."), "−", "-")
+    return None
+
+
+def _without_notes(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Remove footnote marks after numbers, and marks for missing numbers."""
+    values = pc.replace_substring_regex(values, _FOOTNOTE, r"\1")
+    return pc.if_else(pc.match_substring_regex(values, _UNTOLD), pa.scalar(None, values.type), values)
 
 
 def _written_dates(values: pa.ChunkedArray) -> pa.ChunkedArray | None:

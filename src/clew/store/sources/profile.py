@@ -43,18 +43,12 @@ MAX_PANEL_COLUMNS = 3
 """Maximum columns that identify a row together. The number of combinations grows fast."""
 MAX_LISTED_VALUES = 50
 """Maximum number of values of a category that is listed in the summary."""
-MIN_SUMMED = 2
-"""Minimum number of rows above a total."""
-ROUNDED = 0.01
-"""Maximum relative difference between a total and the sum of the rows."""
-TOTALS = re.compile(
-    r"(?:grand |sub-?)?(?:totals?|sum|all|overall|altogether|average|mean|median)\b.{0,20}", re.IGNORECASE
-)
-"""Names of rows that summarise the others."""
 _SAMPLE = 2000
 """Number of values of a column to examine. More take longer."""
 _TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
+_THOUSANDS = re.compile(r"[^,]*\d(,\d{3})+(\D[^,]*)?|\d+,\d+")
+"""Cells whose only commas are between thousands, or before decimals."""
 _WORD = re.compile(r"[^\W\d_]{3}")
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)+$")
@@ -249,7 +243,8 @@ def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
         free = {cell[0] for cell in cells if len(cell) == 1} | {cell[0] for cell in cut} & {cell[-1] for cell in cut}
         parts = {item for cell in cut for item in cell}
         are_words = len(cut) < len(cells) and not any(" " in text for text in written)
-        if separator != "," or are_words or 2 * len(parts & free) > len(parts):
+        numbers = [text for text in written if _THOUSANDS.fullmatch(text)] if separator == "," else []
+        if 2 * len(numbers) <= len(cut) and (separator != "," or are_words or 2 * len(parts & free) > len(parts)):
             return separator
     return None
 
@@ -261,17 +256,6 @@ def split_lists(columns: Content) -> dict[str, pa.ChunkedArray]:
         if is_text(column.type) and (separator := profile_column(name, column).separator):
             found[name] = as_lists(column, separator=separator)
     return found
-
-
-def ends_in_total(columns: Content) -> bool:
-    """Return whether the last row is called a total, and is the sum of the other rows in a column of numbers."""
-    last = {name: cells[-1].as_py() for name, cells in columns.items() if len(cells) > MIN_SUMMED}
-    words = [value for value in last.values() if isinstance(value, str) and value.strip()]
-    if not words or not TOTALS.fullmatch(words[0].strip(" *:")):
-        return False
-    numbers = [name for name, value in last.items() if isinstance(value, int | float) and not isinstance(value, bool)]
-    sums = ((last[name], pc.sum(columns[name].slice(0, len(columns[name]) - 1)).as_py() or 0) for name in numbers)
-    return any(value and abs(total - value) <= ROUNDED * abs(value) for value, total in sums)
 
 
 def profile_tables(

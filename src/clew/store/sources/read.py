@@ -272,7 +272,8 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     """Return the readable files of a folder, or only files called nodes and edges, with a note about other files."""
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
-    files = [path for path in listed.files if _is_readable(path)]
+    readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
+    files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
     if not files:
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
@@ -284,11 +285,6 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     if others:
         found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
     return named
-
-
-def _is_readable(path: Path) -> bool:
-    kind = kind_of(path)
-    return kind in _READABLE and (kind not in SQLITE_FILES or is_sqlite(path))
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
+from clew.store.graph.render import listed
 from clew.store.graph.tables import Piece, Tables
 from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
@@ -33,11 +34,12 @@ from clew.store.sources.pieces import (
     is_list,
     is_text,
     lists_of,
-    measured,
     short_names,
     typed_by_content,
+    typed_with_unit,
 )
-from clew.store.sources.profile import TableProfile, ends_in_total, nouns_of, profile_tables, split_lists, tell_apart
+from clew.store.sources.profile import TableProfile, nouns_of, profile_tables, split_lists, tell_apart
+from clew.store.sources.totals import repeated_headers, total_rows
 
 KEY, TYPE, _NAME, _ALIASES = "\0key", "\0type", "\0name", "\0aliases"
 HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
@@ -45,8 +47,6 @@ HEAD, RELATION, TAIL = "\0head", "\0relation", "\0tail"
 EDGE_ROLES = {"head": HEAD, "relation": RELATION, "tail": TAIL}
 _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Suffixes that only keys have. A postal code, for example, may refer to nothing."""
-MAX_LISTED = 12
-"""Maximum number of columns in a note."""
 _TRUTHS = ("is_", "has_", "can_", "was_")
 """Beginnings of headers of columns that contain 1 for yes and 0 for no."""
 _TEXT = pa.large_string()
@@ -120,21 +120,30 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
         name = raw.name or stem_of(Path(raw.file)) or "row"
         while name in contents:
             name += "_"
-        typed = {
-            column: cells if raw.typed or not is_text(cells.type) else typed_by_content(cells)
-            for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True)
-        }
-        for column, cells in typed.items():
-            if not raw.typed and is_text(cells.type) and (found := measured(cells)) is not None:
-                typed[column] = found[0]
-                notes.append(f"{name}.{column} is in {found[1]}.")
-        if ends_in_total(typed):
-            count = raw.table.num_rows - 1
-            notes.append(f"Left out as a total: the last row of {raw.file}.")
-            raw = replace(raw, table=raw.table.slice(0, count))
-            typed = {column: cells.slice(0, count) for column, cells in typed.items()}
-        contents[name], sources[name] = split_lists(typed), raw
+        raw = _without(raw, repeated_headers(raw.table), "repeated headers", notes)
+        typed = _typed(raw)
+        if totals := total_rows(raw.table, [cells for cells, _ in typed.values()]):
+            raw = _without(raw, totals, "totals", notes)
+            typed = _typed(raw)
+        notes += [f"{name}.{column} is in {unit}." for column, (_, unit) in typed.items() if unit]
+        contents[name], sources[name] = split_lists({column: cells for column, (cells, _) in typed.items()}), raw
     return _graph(_loaded(contents, sources, options), options, notes)
+
+
+def _without(raw: RawTable, rows: Sequence[int], called: str, notes: list[str]) -> RawTable:
+    """Leave out some rows with a note, unless no others remain."""
+    if not 0 < len(rows) < raw.table.num_rows:
+        return raw
+    notes.append(f"Left out as {called}: {raw.file}, line {listed([str(raw.line(row)) for row in rows])}.")
+    return raw.filter(pa.array(~np.isin(np.arange(raw.table.num_rows), rows)))
+
+
+def _typed(raw: RawTable) -> dict[str, tuple[pa.ChunkedArray, str]]:
+    """Return the columns with their narrowest types and their units."""
+    return {
+        column: (cells, "") if raw.typed or not is_text(cells.type) else typed_with_unit(cells)
+        for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True)
+    }
 
 
 def _content(column: pa.Array) -> pa.ChunkedArray:
@@ -312,8 +321,7 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
     ]
     if not columns or len(found) == 1:
         return []
-    shown = columns if len(columns) <= MAX_LISTED else [*columns[:MAX_LISTED], f"{len(columns) - MAX_LISTED} more"]
-    return [f"Called like keys, but not those of one table: {', '.join(shown)}. They are attributes."]
+    return [f"Called like keys, but not those of one table: {listed(columns)}. They are attributes."]
 
 
 def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
 from clew.store.sources.columns import edge_roles, node_roles, plain
-from clew.store.sources.pieces import RawTable, as_lists, as_text, is_list, is_text
+from clew.store.sources.pieces import RawTable, as_lists, as_text, is_list, is_number, is_text
 
 
 def agreed(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -46,7 +46,7 @@ def common_type(types: set[pa.DataType]) -> pa.DataType:
         return pa.large_list(pa.large_string())
     for belongs, common in (
         (pa.types.is_integer, pa.int64()),
-        (lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind), pa.float64()),
+        (is_number, pa.float64()),
         (lambda kind: pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None), pa.timestamp("us")),
     ):
         if all(map(belongs, types)):
