@@ -1,11 +1,13 @@
 """Fits the certainty of the reader on bases that it was not trained on (reading/weights/combiner.json).
 
     python benchmarks/fit_certainty.py FOLDER … -o combiner.json [--databases DATA WORK --corpora CORPORA]
+        [--tables DATA WORK --learned 4500]
 
 Every FOLDER holds folders of a base each, as for answers.py. Of every question the features of its reading are kept,
 and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
-questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows. The
-certainty is a logistic regression; the figures shown are for bases left out of it in five folds.
+questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows, with
+--tables questions of WikiTableQuestions that follow those that reader_tables.py took (--learned). The certainty is a
+logistic regression; the figures shown are for bases left out of it in five folds.
 """
 
 import argparse
@@ -81,6 +83,16 @@ def of_databases(data: Path, work: Path, corpora: Path, count: int, watched: Wat
             yield Row(Path(case["base"]).stem, watched.features, is_right)
 
 
+def of_tables(data: Path, work: Path, learned: int, count: int, watched: Watched) -> Iterator[Row]:
+    import table_questions
+
+    for case in table_questions.cases(data, work, trained=True)[learned : learned + count]:
+        watched.features = {}
+        judged = table_questions.ask(case, work / "bases", work / "tables", None)
+        if watched.features:
+            yield Row(case["table"], watched.features, judged["verdict"] == "right")
+
+
 def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
     values = np.array([[row.features[name] for name in names] for row in rows])
     return values, np.array([row.is_right for row in rows], dtype=np.float64)
@@ -108,7 +120,9 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--databases", type=Path, nargs=2, metavar=("DATA", "WORK"))
     parser.add_argument("--corpora", type=Path)
-    parser.add_argument("--count", type=int, default=400, help="Questions over databases.")
+    parser.add_argument("--tables", type=Path, nargs=2, metavar=("DATA", "WORK"))
+    parser.add_argument("--learned", type=int, default=4500, help="Questions over tables that the reader learned from.")
+    parser.add_argument("--count", type=int, default=400, help="Questions over databases, and over tables.")
     parser.add_argument("--rows", type=Path, help="Where the features are kept, or taken from if they are there.")
     given = parser.parse_args()
     if given.rows and given.rows.is_file():
@@ -119,6 +133,8 @@ def main() -> None:
         rows = list(of_bases([one for parent in given.folders for one in sorted(parent.iterdir())], watched))
         if given.databases:
             rows += of_databases(*given.databases, given.corpora, given.count, watched)
+        if given.tables:
+            rows += of_tables(*given.tables, given.learned, given.count, watched)
         if given.rows:
             given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
     names = sorted(rows[0].features)

@@ -8,17 +8,14 @@ kept as one that no plan can say. About a fifth of the queries give the gold ans
 """
 
 import argparse
-import gzip
 import itertools
 import json
-import random
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from table_questions import is_left_out, is_right
+from table_questions import cases, is_right
 
 import clew
 from clew.answering.methods.focus.execution import execute
@@ -53,7 +50,7 @@ class Reader(LearnedReader):
         return sorted(found, key=lambda option: -option.prior)
 
 
-def cells(reader: LearnedReader, asked: Interpretation) -> list[Any]:
+def found_cells(reader: LearnedReader, asked: Interpretation) -> list[Any]:
     """Return the cells that an interpretation finds."""
     found = execute(reader.kb, reader.names, asked)
     if found.table is not None:
@@ -106,7 +103,7 @@ def line_of(case: Line, reader: Reader, name: str) -> Line:
         likeliest = likeliest or mentions
         try:
             asked = writer.interpretation(option.plan)
-            if not is_right(cells(reader, asked), case["answers"]):
+            if not is_right(found_cells(reader, asked), case["answers"]):
                 continue
             query = plain(asked)
             again = plan_of(query, reader.vocabulary, [one["name"] for one in mentions], option.numbers)
@@ -118,9 +115,9 @@ def line_of(case: Line, reader: Reader, name: str) -> Line:
     return {"schema": name, "kind": UNSAID, "question": case["question"], "mentions": likeliest, "query": None}
 
 
-def lines(cases: list[Line], tables: Path, bases: Path) -> Iterator[tuple[Line, Line]]:
+def lines(asked: list[Line], tables: Path, bases: Path) -> Iterator[tuple[Line, Line]]:
     """Yield the schema and the question of each case."""
-    for table, group in itertools.groupby(cases, key=lambda case: case["table"]):
+    for table, group in itertools.groupby(asked, key=lambda case: case["table"]):
         base, name = bases / f"{table}.kb", f"wtq_{table.replace('/', '_')}"
         try:
             if not base.exists():
@@ -145,20 +142,14 @@ def main() -> None:
     given = parser.parse_args()
     part, parts = map(int, given.part.split("/"))
     reading.PLANS = PLANS
-    tables, bases = given.work / "tables", given.work / "bases"
-    bases.mkdir(parents=True, exist_ok=True)
-    if not tables.exists():
-        with tarfile.open(given.data / "tables.tar.xz") as archive:
-            archive.extractall(tables, filter="data")
-    with gzip.open(given.data / "train.jsonl.gz", "rt", encoding="utf-8") as stream:
-        cases = [case for case in map(json.loads, stream) if not is_left_out(case["table"])]
-    random.Random(0).shuffle(cases)
-    own = sorted(cases[: given.count], key=lambda case: case["table"])[part::parts]
+    own = sorted(cases(given.data, given.work, trained=True)[: given.count], key=lambda case: case["table"])[
+        part::parts
+    ]
     given.out.mkdir(parents=True, exist_ok=True)
     schemas: dict[str, Line] = {}
     said = 0
     with (given.out / "questions.jsonl").open("w", encoding="utf-8") as file:
-        for schema, question in lines(own, tables, bases):
+        for schema, question in lines(own, given.work / "tables", given.work / "bases"):
             schemas[schema["schema"]] = schema
             said += question["query"] is not None
             file.write(json.dumps(question, ensure_ascii=False) + "\n")

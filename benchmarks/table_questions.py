@@ -87,6 +87,19 @@ def ask(case: dict[str, Any], bases: Path, tables: Path, model: str | None, meth
     return {**case, "verdict": verdict, **told}
 
 
+def cases(data: Path, work: Path, *, trained: bool, seed: int = 0) -> list[dict[str, Any]]:
+    """Return the questions of the tables to measure on, or of the others, in a random order. Unpack the tables."""
+    tables = work / "tables"
+    (work / "bases").mkdir(parents=True, exist_ok=True)
+    if not tables.exists():
+        with tarfile.open(data / "tables.tar.xz") as archive:
+            archive.extractall(tables, filter="data")
+    with gzip.open(data / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
+        found = [case for case in map(json.loads, lines) if is_left_out(case["table"]) != trained]
+    random.Random(seed).shuffle(found)
+    return found
+
+
 def main() -> None:
     """Ask the questions and print the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,14 +112,8 @@ def main() -> None:
     parser.add_argument("--trained", action="store_true", help="the other four fifths of the tables, to develop on")
     given = parser.parse_args()
     tables, bases = given.work / "tables", given.work / "bases"
-    bases.mkdir(parents=True, exist_ok=True)
-    if not tables.exists():
-        with tarfile.open(given.data / "tables.tar.xz") as archive:
-            archive.extractall(tables, filter="data")
-    with gzip.open(given.data / "train.jsonl.gz", "rt", encoding="utf-8") as lines:
-        cases = [case for case in map(json.loads, lines) if is_left_out(case["table"]) != given.trained]
-    random.Random(given.seed).shuffle(cases)
-    results = [ask(case, bases, tables, given.model, given.method) for case in cases[: given.count]]
+    asked = cases(given.data, given.work, trained=given.trained, seed=given.seed)
+    results = [ask(case, bases, tables, given.model, given.method) for case in asked[: given.count]]
     text = "".join(json.dumps(result, ensure_ascii=False) + "\n" for result in results)
     (given.work / "results.jsonl").write_text(text, encoding="utf-8")
     print(len(results), dict(Counter(result["verdict"] for result in results)))

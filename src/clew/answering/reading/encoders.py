@@ -95,10 +95,9 @@ class Encoders:
         priors: Sequence[float],
         shared: Sequence[tuple[float, float]],
         budget: int,
-        weight: float = 1.0,
     ) -> Floats:
         """Return log-probabilities: first of no option, then of the options that fit into `budget` tokens."""
-        return self.read_options(questions, options, priors, shared, budget, weight)[0]
+        return self.read_options(questions, options, priors, shared, budget)[0]
 
     def read_options(
         self,
@@ -107,12 +106,11 @@ class Encoders:
         priors: Sequence[float],
         shared: Sequence[tuple[float, float]],
         budget: int,
-        weight: float = 1.0,
     ) -> tuple[Floats, list[ReadQuestion]]:
         """Return the log-probabilities of `choose`, and the question as encoded with each option.
 
-        Encode each option together with its wording of the question. The score adds up the encoder's output times
-        `weight`, the earlier score (`priors`) and the shared words (`shared`).
+        Encode each option together with its wording of the question. The score adds up the encoder's output, the
+        earlier score (`priors`) and the shared words (`shared`).
         """
         asked = self._tokenizer.encode_batch(list(questions))
         found = [found.ids[1:-1][:LONGEST_OPTION] for found in self._tokenizer.encode_batch(list(options))]
@@ -130,7 +128,7 @@ class Encoders:
             read_as.append(ReadQuestion(text, tokens.offsets[1:last], question, states[1:last]))
             read = float(states[0] @ heads["option"] + heads["option_bias"][0])
             known = np.array([max(prior, LEAST_PRIOR), *words], dtype=np.float32)
-            scores.append(weight * read + float(known @ heads["option_known"]))
+            scores.append(read + float(known @ heads["option_known"]))
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
         return round_network(every - np.logaddexp.reduce(every)), read_as

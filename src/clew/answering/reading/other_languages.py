@@ -61,12 +61,11 @@ class ForeignEncoders(Encoders):
         priors: Sequence[float],
         shared: Sequence[tuple[float, float]],  # noqa: ARG002 - no words are shared before it is in English
         budget: int,
-        weight: float = 1.0,
     ) -> tuple[Floats, list[ReadQuestion]]:
         """Return log-probabilities and readings for the question in English words."""
         told = [self.told(question) for question in questions]
         words = [shared_words(KEPT.sub(" ", said), text) for said, text in zip(told, options, strict=True)]
-        return super().read_options(told, options, priors, words, budget, weight)
+        return super().read_options(told, options, priors, words, budget)
 
     @cached_property
     def _gloss(self) -> Gloss:

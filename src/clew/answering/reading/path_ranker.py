@@ -33,8 +33,6 @@ HEADS_OF_LENGTH = {1: HEADS[:1], 2: HEADS[1:3], 3: HEADS[3:6]}
 """Heads that compare each move of a path, by the number of moves. A path through an unnamed node has an extra move."""
 TOO_MANY = 20_000
 """Maximum number of nodes at which a path is followed further."""
-READ = 0.4
-"""Weight of the second encoder. Fitted on held-out schemas: 0.38 to 0.43 in three folds."""
 UNREAD = -5.0
 """Score change for a path that the second encoder did not read."""
 ALIKE, THE_SAME = 0.8, 0.97
@@ -218,7 +216,7 @@ class PathRanker:
         asked = self._with(question, f"{LETTERS[0]} ( {self._kind_words(topic)} )")
         texts = [wording.of(Plan("list", branches=(Branch(0, one.places),))) for one in few]
         shared = [shared_words(masked, text) for text in texts]
-        told = encoders.choose([asked] * len(few), texts, priors[: len(few)].tolist(), shared, BUDGET, READ)[1:]
+        told = encoders.choose([asked] * len(few), texts, priors[: len(few)].tolist(), shared, BUDGET)[1:]
         return np.concatenate((told, priors[len(told) :] + min(UNREAD, float(told.min()))), dtype=np.float32)
 
     # 4
