@@ -16,7 +16,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -60,25 +60,13 @@ class Storages:
     byte_order: str
 
 
-class StandIn:
-    """Replacement in a pickle for objects that are not plain data. It has no attributes to set."""
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise pickle.UnpicklingError("it sets attributes of something that is not plain data")
-
-
-class Dtype(StandIn):
+class Dtype:
     """Checked type code of array elements."""
-
-    __slots__ = ("code",)
-    code: str
 
     def __init__(self, code: object) -> None:
         if not isinstance(code, str) or not DTYPE.fullmatch(code):
             raise pickle.UnpicklingError(f"it contains an array of {str(code)[:20]!r}, not of numbers or texts")
-        object.__setattr__(self, "code", code)
+        self.code = code
 
     def take_state(self, state: Any, _: Space) -> None:
         """Read the byte order from `(version, byte order, subarray, names, fields, …)`."""
@@ -86,24 +74,21 @@ class Dtype(StandIn):
             raise pickle.UnpicklingError("it describes the elements of an array in an unknown way")
         if any(part is not None for part in state[2:5]):
             raise pickle.UnpicklingError("it contains an array of structures")
-        object.__setattr__(self, "code", state[1] + self.code.lstrip("<>|="))
+        self.code = state[1] + self.code.lstrip("<>|=")
 
 
-class UnpickledArray(StandIn):
+@dataclass
+class UnpickledArray:
     """An array that is empty until its state is set."""
 
-    __slots__ = ("value",)
-    value: NDArray[Any]
-
-    def __init__(self) -> None:
-        object.__setattr__(self, "value", np.empty(0, np.int8))
+    value: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int8))
 
     def take_state(self, state: Any, space: Space) -> None:
         """Set the array from `(version, shape, dtype, Fortran order, bytes)`."""
         if not isinstance(state, tuple) or len(state) != 5:
             raise pickle.UnpicklingError("it contains an array in an unknown form")
         _, shape, dtype, fortran, content = state
-        object.__setattr__(self, "value", array_of(content, dtype, shape, "F" if fortran else "C", space=space))
+        self.value = array_of(content, dtype, shape, "F" if fortran else "C", space=space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +165,6 @@ STORAGES = {
 _Interpreter: Any = pickle._Unpickler  # the Python implementation, since the public name is the C implementation
 
 
-class _Function(StandIn):
-    """A function that a pickle may call."""
-
-    __slots__ = ("call",)
-    call: Callable[..., Any]
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        object.__setattr__(self, "call", call)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.call(*arguments)
-
-
 def _bytes(text: Any = "", encoding: Any = "latin1") -> bytes:
     """Decode bytes of Python 2's protocol."""
     if not isinstance(text, str) or encoding != "latin1":
@@ -242,22 +214,6 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         dtype = np.dtype(self._storages.byte_order + kind.code)
         return Storage(self._storages.content[key][: count * dtype.itemsize], dtype)
 
-    def _load_reduce(self) -> None:
-        arguments, function = self.stack.pop(), self.stack[-1]
-        if not isinstance(function, _Function) or not isinstance(arguments, tuple):
-            raise pickle.UnpicklingError("it calls something that is not a function")
-        self.stack[-1] = function(*arguments)
-
-    def _instantiate(self, function: Any, arguments: Any) -> None:
-        self.append(function)
-        self.append(tuple(arguments))
-        self._load_reduce()
-
-    def _load_newobj_ex(self) -> None:
-        if self.stack.pop():
-            raise pickle.UnpicklingError("it calls something by named arguments")
-        self._load_reduce()
-
     def _load_build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, Dtype | UnpickledArray):
@@ -269,9 +225,6 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         size = int.from_bytes(self.read(8), "little")
         self._space.take(size)
         self.append(bytearray(self.read(size)))
-
-    def _load_buffer(self) -> None:
-        raise pickle.UnpicklingError("it refers to data outside of it")
 
     def _load_frozenset(self) -> None:
         items = self.pop_mark()
@@ -295,14 +248,6 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         items = self.pop_mark()
         self._fill(set, items).update(items)
 
-    def _load_append(self) -> None:
-        value = self.stack.pop()
-        self._fill(list).append(value)
-
-    def _load_appends(self) -> None:
-        items = self.pop_mark()
-        self._fill(list).extend(items)
-
     def _fill(self, kind: type, keys: Iterable[Any] = ()) -> Any:
         """Return the container on top of the stack. Raise UnpicklingError if it has another type."""
         _hashable(keys)
@@ -311,29 +256,22 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         return self.stack[-1]
 
     for _operation, _run in (
-        (pickle.REDUCE, _load_reduce),
-        (pickle.NEWOBJ, _load_reduce),
-        (pickle.NEWOBJ_EX, _load_newobj_ex),
         (pickle.BUILD, _load_build),
         (pickle.BYTEARRAY8, _load_bytearray8),
-        (pickle.NEXT_BUFFER, _load_buffer),
-        (pickle.READONLY_BUFFER, _load_buffer),
         (pickle.FROZENSET, _load_frozenset),
         (pickle.DICT, _load_dict),
         (pickle.SETITEM, _load_setitem),
         (pickle.SETITEMS, _load_setitems),
         (pickle.ADDITEMS, _load_additems),
-        (pickle.APPEND, _load_append),
-        (pickle.APPENDS, _load_appends),
     ):
         dispatch[_operation[0]] = _run
     del _operation, _run
 
 
-def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
+def _functions(space: Space) -> dict[tuple[str, str], object]:
     """Return the names that pickles of plain data use, and their replacements."""
 
-    def container(kind: type, *, hashed: bool) -> _Function:
+    def container(kind: type, *, hashed: bool) -> Callable[[Any], Any]:
         def make(items: Any = ()) -> Any:
             if not isinstance(items, list | tuple | set | frozenset | dict):
                 raise pickle.UnpicklingError(f"it creates a {kind.__name__} from a {type(items).__name__}")
@@ -346,9 +284,9 @@ def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
                 _hashable(items)
             return kind(items)
 
-        return _Function(make)
+        return make
 
-    array_class = StandIn()
+    array_class = object()
 
     def reconstruct(kind: Any = None, *_: Any) -> UnpickledArray:
         if kind is not array_class:
@@ -361,11 +299,6 @@ def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
         space.take(len(content))
         return bytearray(content)
 
-    def number(real: Any = 0, imaginary: Any = 0) -> complex:
-        if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
-            raise pickle.UnpicklingError("it creates a complex number without numbers")
-        return complex(real, imaginary)
-
     dictionary = container(dict, hashed=True)
     return {
         ("builtins", "set"): container(set, hashed=True),
@@ -374,15 +307,15 @@ def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
         ("builtins", "tuple"): container(tuple, hashed=False),
         ("builtins", "dict"): dictionary,
         ("collections", "OrderedDict"): dictionary,
-        ("builtins", "complex"): _Function(number),
-        ("builtins", "bytearray"): _Function(byte_array),
-        ("_codecs", "encode"): _Function(_bytes),
+        ("builtins", "complex"): complex,  # takes only numbers and texts
+        ("builtins", "bytearray"): byte_array,
+        ("_codecs", "encode"): _bytes,
         ("numpy", "ndarray"): array_class,
-        ("numpy", "dtype"): _Function(lambda code="", *_: Dtype(code)),
-        ("numpy.core.multiarray", "_reconstruct"): _Function(reconstruct),
-        ("numpy.core.multiarray", "scalar"): _Function(scalar_of),
-        ("numpy.core.numeric", "_frombuffer"): _Function(partial(array_of, space=space)),
-        ("torch._utils", "_rebuild_tensor_v2"): _Function(partial(tensor_of, space=space)),
+        ("numpy", "dtype"): lambda code="", *_: Dtype(code),
+        ("numpy.core.multiarray", "_reconstruct"): reconstruct,
+        ("numpy.core.multiarray", "scalar"): scalar_of,
+        ("numpy.core.numeric", "_frombuffer"): partial(array_of, space=space),
+        ("torch._utils", "_rebuild_tensor_v2"): partial(tensor_of, space=space),
     }
 
 
@@ -396,6 +329,7 @@ BROKEN = (
     zlib.error,
     ArithmeticError,
     AttributeError,
+    BufferError,
     EOFError,
     ImportError,
     LookupError,
