@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread, with_one_header
@@ -35,8 +34,6 @@ def read_docx(file: Path) -> Extracted:
             walk.blocks(body)
         walk.end_caption()
         title = package.core_title()
-    if not walk.builder.blocks:
-        raise SourceError("the DOCX contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 

@@ -68,8 +68,6 @@ def read_epub(file: Path) -> Extracted:
         for name in chapters:
             HtmlWalk(builder).add(parsed(decoded(package.content(name))))
         title = text_of(book.find("metadata/title"))
-    if not builder.blocks:
-        raise SourceError("the EPUB contains no text", file=file)
     return builder.extracted(title, builder.first_heading())
 
 

@@ -108,6 +108,8 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], 
         file.write_bytes(content)
         try:
             read = readers[ending](file)
+            if not read.blocks:
+                raise SourceError("the file contains no text", file=file)
         except ClewError as error:
             notes.append(f"attachment {name!r}: {str(error).removeprefix(f'{file}: ')}")
             return

@@ -40,8 +40,6 @@ def read_open_document(file: Path) -> Extracted:
             for kind in body:
                 walk.body(kind)
         title = text_of(package.optional("meta.xml").find("meta/title"))
-    if not any(block.kind != "heading" for block in walk.builder.blocks):
-        raise SourceError("the file contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 

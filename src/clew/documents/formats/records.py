@@ -66,8 +66,6 @@ def read_json(file: Path) -> Extracted:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
     builder = TextBuilder()
     _add(builder, content, ())
-    if not builder.blocks:
-        raise SourceError("the JSON contains no values", file=file)
     title = content.get("title", content.get("name")) if isinstance(content, dict) else ""
     return builder.extracted(title if isinstance(title, str) else "")
 
