@@ -6,7 +6,7 @@ import posixpath
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
@@ -138,8 +138,17 @@ def strip_namespaces(element: Element) -> None:
 
 
 def whole_number(text: str, otherwise: int = 0) -> int:
-    """Parse a non-negative number. Return `otherwise` for any other text."""
-    return int(text) if text.isascii() and text.isdigit() else otherwise
+    """Parse a non-negative number of up to nine digits. Return `otherwise` for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+def ancestors(style: str, parents: Mapping[str, str]) -> list[str]:
+    """Return a style, and the styles that it is based on in order."""
+    found: dict[str, None] = {}
+    while style and style not in found:
+        found[style] = None
+        style = parents.get(style, "")
+    return list(found)
 
 
 def text_of(element: Element | None) -> str:
