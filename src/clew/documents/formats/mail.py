@@ -7,6 +7,7 @@ import email.policy
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from pathlib import Path, PurePosixPath
@@ -128,10 +129,6 @@ def _text(part: MIMEPart) -> str:
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
-    declared = part.get_content_charset()
-    if declared:
-        try:
-            return unix(content.decode(declared))
-        except (LookupError, UnicodeError):
-            pass
+    with suppress(LookupError, ValueError):
+        return unix(content.decode(part.get_content_charset("")))
     return decoded(content)
