@@ -104,18 +104,27 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], 
     if not isinstance(content, bytes) or ending not in readers:
         notes.append(f"attachment {name or part.get_content_type()!r} was not read")
         return
+    try:
+        read = read_content(content, ending, readers)
+    except ClewError as error:
+        notes.append(f"attachment {name!r}: {error}")
+        return
+    builder.heading(name, 2)
+    builder.append(read, deeper=2)
+
+
+def read_content(content: bytes, ending: str, readers: Readers) -> Extracted:
+    """Read the content of a file. Raise SourceError without a file name if it is unusable or has no text."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"attachment{ending}"
+        file = Path(folder) / f"content{ending}"
         file.write_bytes(content)
         try:
             read = readers[ending](file)
-            if not read.blocks:
-                raise SourceError("the file contains no text", file=file)
-        except ClewError as error:
-            notes.append(f"attachment {name!r}: {str(error).removeprefix(f'{file}: ')}")
-            return
-    builder.heading(name, 2)
-    builder.append(read, deeper=2)
+        except SourceError as error:
+            raise SourceError(str(error).removeprefix(str(file)).removeprefix(": ").removeprefix(", ")) from error
+    if not read.blocks:
+        raise SourceError("the file contains no text")
+    return read
 
 
 def _header(message: EmailMessage, name: str) -> str:

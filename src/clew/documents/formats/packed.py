@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.core.limits import allow
+from clew.store.sources.files import DAMAGED
 
 MAX_UNPACKED, MAX_RATIO = 400_000_000, 200
 """Maximum unpacked bytes of a file, in all and per byte of the file. Text compresses about tenfold."""
@@ -24,21 +23,6 @@ MAX_PARTS = 20_000
 """Maximum number of parts of a packed file. A file with more is refused before any part is read."""
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
 """First bytes of old Office files, and of new encrypted Office files."""
-BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ElementTree.ParseError,
-    struct.error,
-    KeyError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
-"""Exceptions for damaged files. Deep nesting raises RuntimeError."""
 
 
 class Package:
@@ -105,7 +89,7 @@ def unpacked(file: Path, what: str) -> Iterator[Package]:
             if len(archive.infolist()) > MAX_PARTS:
                 raise SourceError(f"the file has more than {MAX_PARTS:,} parts", file=file)
             yield Package(archive, file)
-    except BROKEN as error:
+    except (*DAMAGED, ElementTree.ParseError) as error:
         with file.open("rb") as opened:
             old = opened.read(4) == OLD_CONTAINER
         if old:

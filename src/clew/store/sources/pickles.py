@@ -12,9 +12,7 @@ import io
 import math
 import pickle
 import re
-import struct
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,7 +24,7 @@ from numpy.typing import NDArray
 
 from clew.core.errors import SourceError
 from clew.core.limits import TooLargeError, bounded_work, spend
-from clew.store.sources.files import read_bytes
+from clew.store.sources.files import DAMAGED, read_bytes
 
 DTYPE = re.compile(r"[<>|=]?(b1|\?|[iu][1248]|f[248]|c8|c16|[SU][0-9]{1,6})")
 """Allowed arrays: booleans, numbers and texts.
@@ -304,24 +302,7 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
 DEEPEST = 100
 """Maximum nesting depth of containers."""
 LEAVES = (*SCALARS, np.ndarray, bytearray, set, frozenset)
-BROKEN = (
-    pickle.UnpicklingError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    ArithmeticError,
-    AttributeError,
-    BufferError,
-    EOFError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""Exceptions of Python's readers for damaged or malicious files."""
+BROKEN = (*DAMAGED, pickle.UnpicklingError, AttributeError, BufferError, ImportError, MemoryError, TypeError)
 
 
 @contextmanager
