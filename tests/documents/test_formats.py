@@ -1,5 +1,6 @@
 """Every format gives its title, headings, paragraphs, tables and pages in reading order."""
 
+import gzip
 import zipfile
 from email.message import EmailMessage
 from pathlib import Path
@@ -188,6 +189,14 @@ def test_json_tables_and_key_paths(files, tmp_path):
     ]
     nested = text_file(tmp_path, "a.json", '{"a": {"b": [1, 2], "c": [{"d": "x"}, {"e": {"f": null}}]}, "g": true}')
     assert shown(read(nested)) == ["a.b: 1, 2\na.c.0.d: x", "g: true"]
+
+
+def test_an_error_in_a_packed_file_names_that_file_and_the_line(tmp_path):
+    file = tmp_path / "a.json.gz"
+    file.write_bytes(gzip.compress(b'{"a":\n]'))
+    with pytest.raises(SourceError) as caught:
+        read_document(file)
+    assert str(caught.value).startswith(f"{file}: line 2: ")
 
 
 def test_separated_values_with_a_title_line(files):

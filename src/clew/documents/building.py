@@ -32,7 +32,7 @@ from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
-from clew.store.sources.files import kind_of
+from clew.store.sources.files import kind_of, stem_of
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}
@@ -173,8 +173,7 @@ def read_folder(
                 skipped.append(Problem(result, name, 0))
                 continue
             skipped += [Problem(note, name, 0) for note in result.notes]
-            written = plain_name(file)
-            stem = Path(written).stem if kind_of(file) in READERS else written
+            stem = stem_of(file) if kind_of(file) in READERS else plain_name(file)
             title = result.title or whole_text(stem).replace("_", " ")
             cut = outline(result, options.passage_length)
             outlined.append(OutlinedFile(name, title, result.pages, cut, result.labels, digest))

@@ -97,7 +97,7 @@ def _line(row: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
 
 
-VERSION = 6
+VERSION = 7
 """Version of the readers. Increase it when a reader extracts different text."""
 
 

@@ -12,6 +12,7 @@ from clew.core.errors import SourceError
 from clew.documents.formats import open_document, xlsx
 from clew.documents.formats.grid import Sheet, SheetPart, parts
 from clew.documents.formats.packed import unpacked
+from clew.store.sources.columns import unique_names
 from clew.store.sources.files import kind_of, stem_of
 from clew.store.sources.pieces import RawTable
 
@@ -65,10 +66,7 @@ def _is_table(part: SheetPart) -> bool:
 
 def _table(part: SheetPart) -> pa.Table:
     header, *rows = part.rows
-    names: list[str] = []
-    for place, name in enumerate(header, 1):
-        own = " ".join(name.split()) or f"column {place}"
-        names.append(own if own not in names else f"{own} {place}")
+    names = unique_names([" ".join(name.split()) or f"column {at}" for at, name in enumerate(header, 1)], "{} {}")
     cells = [[row[place] if place < len(row) else "" for row in rows] for place in range(len(names))]
     return pa.table([pa.array(column, pa.large_string()) for column in cells], names=names)
 

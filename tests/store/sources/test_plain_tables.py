@@ -12,10 +12,10 @@ import clew
 from clew.core.errors import SourceError
 from clew.server.examples import examples
 from clew.store.sources.categories import with_categories
+from clew.store.sources.columns import unique_names
 from clew.store.sources.delimited import read_delimited, sniff
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
-from clew.store.sources.relational import unique_keys
 
 CARS = """Name,Origin,Horsepower,Sold
 skylark,USA,165,Jun 12 1998
@@ -152,7 +152,7 @@ def test_an_update_knows_the_categories_of_its_base(tmp_path):
 
 @given(st.lists(st.sampled_from(["a", "b", "a (2)", "a (3)", ""]), max_size=12))
 def test_keys_differ_and_begin_with_the_names(names):
-    keys = unique_keys(names)
+    keys = unique_names(names, "{} ({})")
     assert len(set(keys)) == len(names)
     assert all(key.startswith(name) for key, name in zip(keys, names, strict=True))
     assert [key for key, name in zip(keys, names, strict=True) if key == name] == list(dict.fromkeys(names))

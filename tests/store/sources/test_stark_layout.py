@@ -238,7 +238,7 @@ def test_a_tensor_that_repeats_one_number_for_ever_is_refused(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
         archive.writestr("archive/data/0", b"\x01" * 8)
-    with pytest.raises(SourceError, match="far more than its own size"):
+    with pytest.raises(SourceError, match="far more"):
         read_torch(path)
 
 
@@ -247,7 +247,7 @@ def test_an_archive_that_unfolds_to_far_more_than_its_size_is_refused(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", pickle.dumps(1))
         archive.writestr("archive/data/0", bytes(100_000_000))
-    with pytest.raises(SourceError, match="far more than its own size"):
+    with pytest.raises(SourceError, match="far more"):
         read_torch(path)
 
 

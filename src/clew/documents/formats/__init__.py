@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Callable
 from functools import partial
 from mimetypes import MimeTypes
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from clew.core.errors import SourceError
 from clew.core.limits import bounded_work
 from clew.documents.extracted import Extracted
 from clew.documents.formats.docx import read_docx
 from clew.documents.formats.html import read_epub, read_html
-from clew.documents.formats.mail import read_mail
+from clew.documents.formats.mail import read_content, read_mail
 from clew.documents.formats.manual_page import is_manual_page, read_manual_page
 from clew.documents.formats.markdown import read_markdown
 from clew.documents.formats.open_document import read_open_document
@@ -26,7 +25,7 @@ from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
 from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
-from clew.store.sources.files import kind_of, read_bytes
+from clew.store.sources.files import kind_of, opened, read_bytes
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,
@@ -95,11 +94,11 @@ def read_document(file: Path) -> Extracted:
         with bounded_work(file.stat().st_size):
             return READERS[ending](file)
     content = read_bytes(file, SMALL)
-    with TemporaryDirectory() as folder:
-        unpacked = Path(folder) / f"unpacked{ending}"
-        unpacked.write_bytes(content)
+    try:
         with bounded_work(len(content)):
-            return READERS[ending](unpacked)
+            return read_content(content, ending, READERS)
+    except SourceError as error:
+        raise SourceError(str(error), file=file) from error
 
 
 def plain_name(file: Path) -> str:
@@ -110,7 +109,7 @@ def plain_name(file: Path) -> str:
 def beginning(file: Path) -> bytes:
     """Return the first bytes of a file, unpacked if it is a gzip file. Return no bytes if it cannot be opened."""
     try:
-        with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as opened:
-            return opened.read(1 << 16)
+        with opened(file) as content:
+            return content.read(1 << 16)
     except (OSError, EOFError, zlib.error):
         return b""

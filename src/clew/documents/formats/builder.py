@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from clew.core.limits import spend
 from clew.documents.extracted import Block, Cells, Extracted, Kind, TextLine, cells_of, markdown
-from clew.documents.formats.grid import with_caption
+from clew.documents.formats.grid import with_caption, with_one_header
 
 NO_TITLES = re.compile(
     r"(powerpoint[- ]presentation|presentation\d*|untitled\d*|unknown|title|document\d*|(microsoft )?word.*"
@@ -45,6 +45,7 @@ class TextBuilder:
     page: int | None = None
     blocks: list[Block] = field(default_factory=list)
     lines: list[TextLine] = field(default_factory=list)
+    _caption: str = ""
     _parts: list[str] = field(default_factory=list)
     _length: int = 0
 
@@ -61,9 +62,23 @@ class TextBuilder:
         lines = [line.rstrip() for line in text.expandtabs(4).split("\n")]
         self._add("paragraph", "\n".join(lines).strip("\n"))
 
-    def table(self, rows: Sequence[Sequence[str]], caption: str = "") -> None:
-        """Add a table unless it is empty. If the first row is one wide cell, use it as the caption."""
+    def caption(self, text: str) -> None:
+        """Store the caption of the next table. It becomes a paragraph if another block follows."""
+        self.paragraph(self.take_caption())
+        self._caption = text
+
+    def take_caption(self) -> str:
+        """Return the stored caption, and remove it."""
+        caption, self._caption = self._caption, ""
+        return caption
+
+    def table(self, rows: Sequence[Sequence[str]], caption: str = "", headers: Sequence[bool] = ()) -> None:
+        """Add a table unless it is empty. If the first row is one wide cell, use it as the caption.
+
+        `headers` tells which rows are headers. Several at the top become one.
+        """
         if rows:
+            rows = with_one_header(rows, (*headers, False).index(False))
             spend(sum(len(cell) for row in rows for cell in row))
             rows, caption = with_caption(rows, caption)
         cells = cells_of(rows, caption)
@@ -113,6 +128,8 @@ class TextBuilder:
     def _add(self, kind: Kind, text: str, *, level: int = 0, cells: Cells | None = None) -> None:
         if not text:
             return
+        if self._caption:
+            self.paragraph(self.take_caption())
         spend(len(text))
         if self._parts:
             self._parts.append("\n\n")

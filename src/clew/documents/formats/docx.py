@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
-from clew.documents.formats.grid import Cell, spread, with_one_header
-from clew.documents.formats.packed import Package, unpacked, whole_number
+from clew.documents.formats.grid import Cell, spread
+from clew.documents.formats.packed import Package, ancestors, unpacked, whole_number
 
 CAPTION = re.compile(r"\s*table\s+\S+", re.IGNORECASE)
 HEADING = re.compile(r"heading (\d)")
@@ -33,10 +32,8 @@ def read_docx(file: Path) -> Extracted:
         walk = _DocxWalk(document, _Parts.of(package, main))
         for body in document.iter("body"):
             walk.blocks(body)
-        walk.end_caption()
+        walk.builder.caption("")
         title = package.core_title()
-    if not walk.builder.blocks:
-        raise SourceError("the DOCX contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 
@@ -69,17 +66,10 @@ class _Parts:
 def _styles(root: Element) -> dict[str, _Style]:
     """Return styles by id, with properties inherited from base styles."""
     given = {style.get("styleId", ""): style for style in root.iter("style") if style.get("type") == "paragraph"}
-
-    def chain(style_id: str) -> Iterator[Element]:
-        seen = set()
-        while style_id in given and style_id not in seen:
-            seen.add(style_id)
-            yield given[style_id]
-            style_id = _value(given[style_id], "basedOn")
-
+    parents = {style_id: _value(style, "basedOn") for style_id, style in given.items()}
     styles = {}
     for style_id, style in given.items():
-        line = list(chain(style_id))
+        line = [given[ancestor] for ancestor in ancestors(style_id, parents) if ancestor in given]
         lists = (_value(ancestor, "pPr/numPr/numId") for ancestor in line)
         depths = (_value(ancestor, "pPr/numPr/ilvl") for ancestor in line)
         styles[style_id] = _Style(
@@ -145,7 +135,6 @@ class _DocxWalk:
         self.builder = TextBuilder(page=1 if breaks else None)
         self.title = ""
         self._parts = parts
-        self._caption = ""
         self._fresh = False  # nothing has been added to the current page yet
         self._opened_by_type = iter([_value(one, "type") for one in document.iter("sectPr")][1:])
 
@@ -158,11 +147,6 @@ class _DocxWalk:
                 self._table(child)
             elif child.tag not in LEFT_OUT:
                 self.blocks(child)  # content controls, marked changes
-
-    def end_caption(self) -> None:
-        """Add a pending caption as a paragraph, since no table followed it."""
-        caption, self._caption = self._caption, ""
-        self.builder.paragraph(caption)
 
     def _paragraph(self, element: Element) -> None:
         properties = element.find("pPr")
@@ -185,7 +169,6 @@ class _DocxWalk:
             " ".join("".join(part.text or "" for part in p.iter("t")).split()) for box in boxes for p in box.iter("p")
         ]
         if len(texts) > 1 and max(map(len, texts)) < LONGEST_LABEL:
-            self.end_caption()
             self.builder.paragraph("; ".join(filter(None, texts)))
             return
         for box in boxes:
@@ -196,7 +179,9 @@ class _DocxWalk:
         for element in note.iter("p"):
             self._collect(element, read, None, None)
             read.text.append(" ")
+        caption = self.builder.take_caption()
         self.builder.paragraph("".join(read.text))
+        self.builder.caption(caption)
 
     def _end_paragraph(self, read: _ParagraphText, properties: Element | None, style: _Style | None) -> None:
         text = " ".join("".join(read.text).split())
@@ -206,13 +191,12 @@ class _DocxWalk:
         now, self.builder.page = self.builder.page, read.page
         level = _level(properties, style) if len(text) <= LONGEST_HEADING else 0
         text = f"{self._number(properties, style)} {text}".strip()
-        self.end_caption()
         if style is not None and style.name == "title":
             self.title = self.title or text
         if level:
             self.builder.heading(text, level)
         elif len(text) < LONGEST_HEADING and CAPTION.match(text):
-            self._caption = text
+            self.builder.caption(text)
         else:
             self.builder.paragraph(text)
         self.builder.page = now
@@ -267,8 +251,7 @@ class _DocxWalk:
             self._fresh = True
 
     def _table(self, table: Element) -> None:
-        caption, self._caption = self._caption, ""
-        page = self.builder.page
+        caption, page = self.builder.take_caption(), self.builder.page
         rows = [list(_below(row, "tc")) for row in _below(table, "tr")]
         if max(map(len, rows), default=0) < 2:  # one column: a frame around text, not a table
             self.builder.paragraph(caption)
@@ -278,10 +261,10 @@ class _DocxWalk:
         grid, inner = self._cells(rows)
         headers = [row.find("trPr/tblHeader") is not None for row in _below(table, "tr")]
         now, self.builder.page = self.builder.page, page
-        self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
+        self.builder.table(grid, caption, headers)
         self.builder.page = now
         for label, one in inner:
-            self._caption = label
+            self.builder.caption(label)
             self._table(one)
 
     def _cells(self, rows: list[list[Element]]) -> tuple[list[list[str]], list[tuple[str, Element]]]:

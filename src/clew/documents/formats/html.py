@@ -14,8 +14,8 @@ from clew.core.errors import SourceError
 from clew.core.limits import spend
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
-from clew.documents.formats.grid import Cell, spread, with_one_header
-from clew.documents.formats.packed import Package, resolve, text_of, unpacked
+from clew.documents.formats.grid import Cell, spread
+from clew.documents.formats.packed import Package, resolve, text_of, unpacked, whole_number
 from clew.documents.formats.text_file import decoded, read_text
 
 SKIPPED_TAGS = "script style template noscript svg nav head button select textarea iframe object audio video"
@@ -68,8 +68,6 @@ def read_epub(file: Path) -> Extracted:
         for name in chapters:
             HtmlWalk(builder).add(parsed(decoded(package.content(name))))
         title = text_of(book.find("metadata/title"))
-    if not builder.blocks:
-        raise SourceError("the EPUB contains no text", file=file)
     return builder.extracted(title, builder.first_heading())
 
 
@@ -178,7 +176,7 @@ class HtmlWalk:
 
     def _numbered(self, node: HtmlNode) -> None:
         """Add list items with the numbers that a browser shows."""
-        number = _span(node, "start")
+        number = whole_number(node.attributes.get("start", "").strip(), 1)
         for child in node.children:
             item = HtmlNode("ol", {}, [child])
             if isinstance(child, HtmlNode) and child.tag == "li":
@@ -268,11 +266,11 @@ class HtmlWalk:
         self._end_term()
         caption = next((self._plain(part) for part in _walk(table) if part.tag == "caption"), "")
         grid = spread([self._cell(cell) for cell in cells] for cells, _ in rows)
-        headers = [is_header for _, is_header in rows]
-        self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
+        self.builder.table(grid, caption, [is_header for _, is_header in rows])
 
     def _cell(self, cell: HtmlNode) -> Cell:
-        return Cell(self._plain(cell), _span(cell, "colspan"), _span(cell, "rowspan"))
+        spans = (whole_number(cell.attributes.get(name, "").strip(), 1) for name in ("colspan", "rowspan"))
+        return Cell(self._plain(cell), *spans)
 
 
 def _is_layout(table: HtmlNode, rows: list[tuple[list[HtmlNode], bool]]) -> bool:
@@ -350,11 +348,6 @@ def _texts(node: HtmlNode, skipped: frozenset[str]) -> Iterator[str]:
             yield "\n" if separate else ""
             yield from _texts(child, skipped)
             yield "\n" if separate else ""
-
-
-def _span(cell: HtmlNode, name: str) -> int:
-    text = cell.attributes.get(name, "1").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1
 
 
 # Lenient HTML parser: end tags may be missing or crossed, and the nesting depth is limited.

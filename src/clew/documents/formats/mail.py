@@ -7,6 +7,7 @@ import email.policy
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from pathlib import Path, PurePosixPath
@@ -103,16 +104,27 @@ def _add_attachment(builder: TextBuilder, part: EmailMessage, notes: list[str], 
     if not isinstance(content, bytes) or ending not in readers:
         notes.append(f"attachment {name or part.get_content_type()!r} was not read")
         return
+    try:
+        read = read_content(content, ending, readers)
+    except ClewError as error:
+        notes.append(f"attachment {name!r}: {error}")
+        return
+    builder.heading(name, 2)
+    builder.append(read, deeper=2)
+
+
+def read_content(content: bytes, ending: str, readers: Readers) -> Extracted:
+    """Read the content of a file. Raise SourceError without a file name if it is unusable or has no text."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"attachment{ending}"
+        file = Path(folder) / f"content{ending}"
         file.write_bytes(content)
         try:
             read = readers[ending](file)
-        except ClewError as error:
-            notes.append(f"attachment {name!r}: {str(error).removeprefix(f'{file}: ')}")
-            return
-    builder.heading(name, 2)
-    builder.append(read, deeper=2)
+        except SourceError as error:
+            raise SourceError(str(error).removeprefix(str(file)).removeprefix(": ").removeprefix(", ")) from error
+    if not read.blocks:
+        raise SourceError("the file contains no text")
+    return read
 
 
 def _header(message: EmailMessage, name: str) -> str:
@@ -126,10 +138,6 @@ def _text(part: MIMEPart) -> str:
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes):
         return ""
-    declared = part.get_content_charset()
-    if declared:
-        try:
-            return unix(content.decode(declared))
-        except (LookupError, UnicodeError):
-            pass
+    with suppress(LookupError, ValueError):
+        return unix(content.decode(part.get_content_charset("")))
     return decoded(content)

@@ -12,8 +12,8 @@ from clew.core.limits import spend
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.docx import CAPTION
-from clew.documents.formats.grid import MAX_SPAN, Cell, Sheet, spread, with_one_header
-from clew.documents.formats.packed import Package, text_of, unpacked
+from clew.documents.formats.grid import MAX_SPAN, Cell, Sheet, spread
+from clew.documents.formats.packed import Package, ancestors, text_of, unpacked, whole_number
 from clew.documents.formats.xlsx import add_sheet
 
 LEFT_OUT = frozenset(
@@ -40,8 +40,6 @@ def read_open_document(file: Path) -> Extracted:
             for kind in body:
                 walk.body(kind)
         title = text_of(package.optional("meta.xml").find("meta/title"))
-    if not any(block.kind != "heading" for block in walk.builder.blocks):
-        raise SourceError("the file contains no text", file=file)
     return walk.builder.extracted(title, walk.title, walk.builder.first_heading())
 
 
@@ -69,16 +67,8 @@ class _Styles:
                 levels = [
                     one.get("level", "") for one in style.findall("list-level-style-number") if one.get("num-format")
                 ]
-                numbered[style.get("name", "")] = frozenset(int(one) for one in levels if one.isdigit())
+                numbered[style.get("name", "")] = frozenset(map(whole_number, levels))
         return _Styles(parents, frozenset(breaks), numbered)
-
-    def based_on(self, name: str) -> set[str]:
-        """Return a style and all its ancestors."""
-        seen: set[str] = set()
-        while name and name not in seen:
-            seen.add(name)
-            name = self.parents.get(name, "")
-        return seen
 
 
 class _Walk:
@@ -86,7 +76,6 @@ class _Walk:
         self.builder = TextBuilder()
         self.title = ""
         self._styles = styles
-        self._caption = ""
         self._number = ""
         self._after: list[Element] = []
         """Notes and text boxes inside the current paragraph."""
@@ -107,7 +96,7 @@ class _Walk:
             )
             self.builder.page = 1 if paged else None
             self._blocks(kind)
-            self._end_caption()
+            self.builder.caption("")
 
     def _blocks(self, parent: Element, numbers: str = "", depth: int = 0) -> None:
         for child in parent:
@@ -145,22 +134,16 @@ class _Walk:
             self._blocks(inner)
 
     def _add(self, element: Element, style: str, text: str) -> None:
-        self._end_caption()
-        based = self._styles.based_on(style)
+        based = ancestors(style, self._styles.parents)
         if element.tag == "h":
-            level = element.get("outline-level", "1")
-            self.builder.heading(text, max(1, int(level)) if level.isdigit() else 1)
+            self.builder.heading(text, max(1, whole_number(element.get("outline-level", ""), 1)))
         elif "Title" in based:
             self.title = self.title or text
             self.builder.heading(text, 1)
         elif len(text) < 300 and (CAPTION.match(text) or "Table" in based):
-            self._caption = text
+            self.builder.caption(text)
         else:
             self.builder.paragraph(text)
-
-    def _end_caption(self) -> None:
-        caption, self._caption = self._caption, ""
-        self.builder.paragraph(caption)
 
     def _inline(self, element: Element) -> Iterator[str]:
         yield element.text or ""
@@ -182,8 +165,7 @@ class _Walk:
             self.builder.page += 1
 
     def _table(self, table: Element) -> None:
-        caption, self._caption = self._caption, ""
-        rows = list(_rows(table))
+        caption, rows = self.builder.take_caption(), list(_rows(table))
         widest = max((sum(1 for _ in _cells_of(row)) for row, _ in rows), default=0)
         if widest < 2:  # one column: a frame around text, not a table
             self.builder.paragraph(caption)
@@ -193,8 +175,7 @@ class _Walk:
             return
         inner: list[Element] = []
         grid = spread([self._cell(cell, inner) for cell in _cells_of(row)] for row, _ in rows)
-        headers = [is_header for _, is_header in rows]
-        self.builder.table(with_one_header(grid, (*headers, False).index(False)), caption)
+        self.builder.table(grid, caption, [is_header for _, is_header in rows])
         for one in inner:
             self._table(one)
 
@@ -221,7 +202,7 @@ class _Walk:
         for shape in shapes:
             if shape is not title and shape.get("class") not in {"header", "footer", "date-time", "page-number"}:
                 self._blocks(shape)
-        self._end_caption()
+        self.builder.caption("")
         if notes is not None:
             lines = [
                 "".join(self._inline(p)) for f in notes.iter("frame") if f.get("class") == "notes" for p in f.iter("p")
@@ -305,5 +286,4 @@ def _shown(paragraph: Element) -> str:
 
 
 def _span(element: Element, name: str, most: int = MAX_SPAN) -> int:
-    text = element.get(name, "1")
-    return max(1, min(int(text), most)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    return max(1, min(whole_number(element.get(name, ""), 1), most))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-import struct
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
@@ -15,6 +13,7 @@ from xml.etree.ElementTree import Element
 
 from clew.core.errors import SourceError
 from clew.core.limits import allow
+from clew.store.sources.files import DAMAGED
 
 MAX_UNPACKED, MAX_RATIO = 400_000_000, 200
 """Maximum unpacked bytes of a file, in all and per byte of the file. Text compresses about tenfold."""
@@ -24,21 +23,6 @@ MAX_PARTS = 20_000
 """Maximum number of parts of a packed file. A file with more is refused before any part is read."""
 OLD_CONTAINER = b"\xd0\xcf\x11\xe0"
 """First bytes of old Office files, and of new encrypted Office files."""
-BROKEN = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ElementTree.ParseError,
-    struct.error,
-    KeyError,
-    ValueError,
-    IndexError,
-    OverflowError,
-    NotImplementedError,
-    RuntimeError,
-    EOFError,
-    OSError,
-)
-"""Exceptions for damaged files. Deep nesting raises RuntimeError."""
 
 
 class Package:
@@ -105,7 +89,7 @@ def unpacked(file: Path, what: str) -> Iterator[Package]:
             if len(archive.infolist()) > MAX_PARTS:
                 raise SourceError(f"the file has more than {MAX_PARTS:,} parts", file=file)
             yield Package(archive, file)
-    except BROKEN as error:
+    except (*DAMAGED, ElementTree.ParseError) as error:
         with file.open("rb") as opened:
             old = opened.read(4) == OLD_CONTAINER
         if old:
@@ -138,8 +122,17 @@ def strip_namespaces(element: Element) -> None:
 
 
 def whole_number(text: str, otherwise: int = 0) -> int:
-    """Parse a non-negative number. Return `otherwise` for any other text."""
-    return int(text) if text.isascii() and text.isdigit() else otherwise
+    """Parse a non-negative number of up to nine digits. Return `otherwise` for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
+
+
+def ancestors(style: str, parents: Mapping[str, str]) -> list[str]:
+    """Return a style, and the styles that it is based on in order."""
+    found: dict[str, None] = {}
+    while style and style not in found:
+        found[style] = None
+        style = parents.get(style, "")
+    return list(found)
 
 
 def text_of(element: Element | None) -> str:

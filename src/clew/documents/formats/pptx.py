@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Cell, spread
@@ -29,8 +28,6 @@ def read_pptx(file: Path) -> Extracted:
             if name in package.names:
                 _add_slide(builder, package, name)
         title = package.core_title()
-    if not builder.blocks:
-        raise SourceError("the PPTX contains no text", file=file)
     opening = next((builder.text()[b.start : b.end] for b in builder.blocks if b.kind == "heading"), "")
     return builder.extracted(title, opening)
 

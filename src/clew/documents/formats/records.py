@@ -9,7 +9,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,17 @@ from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.text_file import read_text
 
-DELIMITERS = ",;\t|"
 SAMPLE = 20
 """Number of rows that decide about the delimiter and the header. Some multiples of it decide about the width."""
 
 
 def read_separated(file: Path) -> Extracted:
     """Read a table. The header is the first row with several cells. Rows above it become the caption."""
+    from clew.store.sources.delimited import sniff  # imports pyarrow, which other formats do without
+
     text = read_text(file)
     lines = [line for line in text[:100_000].splitlines()[: 4 * SAMPLE] if line.strip()]
-    delimiter = "\t" if file.suffix.lower() == ".tsv" else _delimiter(lines[-SAMPLE:])
+    delimiter = "\t" if file.suffix.lower() == ".tsv" else sniff("\n".join(lines[-SAMPLE:]).encode(), Path()).separator
     csv.field_size_limit(10_000_000)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(cell.strip() for cell in row)]
@@ -45,19 +46,6 @@ def read_separated(file: Path) -> Extracted:
     return builder.extracted()
 
 
-def _delimiter(lines: Sequence[str]) -> str:
-    """Return the delimiter that splits all lines into the same number of cells. Prefer more cells."""
-
-    def quality(delimiter: str) -> tuple[bool, int]:
-        try:
-            counts = [len(row) for row in csv.reader(lines, delimiter=delimiter)]
-        except csv.Error:
-            return (False, 0)
-        return (len(set(counts)) == 1 and counts[0] > 1, min(counts, default=0))
-
-    return max(DELIMITERS, key=quality)
-
-
 def read_json(file: Path) -> Extracted:
     """Read a JSON file. Raise SourceError with the line of a syntax error."""
     try:
@@ -66,8 +54,6 @@ def read_json(file: Path) -> Extracted:
         raise SourceError(f"the JSON is damaged: {error.msg}", file=file, line=error.lineno) from error
     builder = TextBuilder()
     _add(builder, content, ())
-    if not builder.blocks:
-        raise SourceError("the JSON contains no values", file=file)
     title = content.get("title", content.get("name")) if isinstance(content, dict) else ""
     return builder.extracted(title if isinstance(title, str) else "")
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from clew.core.errors import SourceError
 from clew.documents.extracted import Extracted
 from clew.documents.formats.builder import TextBuilder
 from clew.documents.formats.grid import Sheet, parts
@@ -21,7 +20,7 @@ ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 def read_xlsx(file: Path) -> Extracted:
-    """Read a workbook. Raise SourceError if it is damaged, encrypted or empty."""
+    """Read a workbook. Raise SourceError if it is damaged or encrypted."""
     builder = TextBuilder(page=0)
     notes = []
     with unpacked(file, "workbook") as package:
@@ -32,8 +31,6 @@ def read_xlsx(file: Path) -> Extracted:
             else:
                 add_sheet(builder, name, sheet)
         title = package.core_title()
-    if not any(block.kind != "heading" for block in builder.blocks):
-        raise SourceError("the workbook contains no table", file=file)
     return builder.extracted(title, notes=notes)
 
 

@@ -60,6 +60,19 @@ _NEO4J = re.compile(r":(ID|LABEL|START_ID|END_ID|TYPE)(\(.*\))?$")
 Kind = Literal["nodes", "edges"]
 
 
+def unique_names(names: Sequence[str], form: str) -> list[str]:
+    """Return the names, with a number after repeated names. `form` is a pattern such as `{} {}`."""
+    taken, used, found = set(names), dict.fromkeys(names, 0), []
+    for name in names:
+        used[name] += 1
+        own = name
+        while used[name] > 1 and (own := form.format(name or "unnamed", used[name])) in taken:
+            used[name] += 1
+        taken.add(own)
+        found.append(own)
+    return found
+
+
 def plain(name: str) -> str:
     """Convert a column name to snake case: `nodeId`, `Node ID` and `node-id` all become `node_id`."""
     marked = _NEO4J.search(name)

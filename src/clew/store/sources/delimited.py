@@ -20,7 +20,7 @@ import pyarrow.csv as pcsv
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import EDGE_COLUMNS, Piece, Problem
-from clew.store.sources.columns import GENERAL_KEYS, KEY_ENDINGS, plain
+from clew.store.sources.columns import GENERAL_KEYS, KEY_ENDINGS, plain, unique_names
 from clew.store.sources.files import SourceOptions, kind_of
 from clew.store.sources.pieces import RawTable, as_edges
 
@@ -213,18 +213,10 @@ def _parse(
 
 def _numbered(header: Sequence[str], file: str) -> list[str]:
     """Return the header with numbers after repeated names: `Score`, `Score 2`. Raise SourceError for repeated keys."""
-    taken, times, found = set(header), Counter[str](), []
-    for name in header:
-        times[name] += 1
-        if times[name] > 1 and plain(name) in GENERAL_KEYS:
+    for name, times in Counter(header).items():
+        if times > 1 and plain(name) in GENERAL_KEYS:
             raise SourceError(f"the column {name!r} appears more than once: rename one", file=file, line=1)
-        own = name
-        while times[name] > 1 and own in taken:
-            own = f"{name or 'unnamed'} {times[name]}"
-            times[name] += own in taken
-        taken.add(own)
-        found.append(own)
-    return found
+    return unique_names(header, "{} {}")
 
 
 def _is_quoted(data: bytes, separator: str) -> bool:

@@ -6,10 +6,14 @@ import codecs
 import gzip
 import io
 import re
+import struct
+import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import whole_text
@@ -64,6 +68,9 @@ def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:
     return columns
 
 
+_DATA = (zipfile.BadZipFile, zlib.error, struct.error, LookupError, ArithmeticError, ValueError)
+DAMAGED = (*_DATA, EOFError, OSError, RuntimeError)
+"""Exceptions of Python's readers for damaged or malicious files. Deep nesting raises RuntimeError."""
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -95,6 +102,15 @@ def stem_of(path: Path) -> str:
     """Return the file name without `.gz` and the format's suffix."""
     name = path.name.removesuffix(".gz")
     return name[: len(name) - len(Path(name).suffix)] or name
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
+    """Open a file for reading. Unpack gzip data independent of its name."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        yield gzip.GzipFile(fileobj=file) if is_packed else file
 
 
 def read_bytes(path: Path, small: int = SMALL) -> bytes:

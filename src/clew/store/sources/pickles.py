@@ -12,12 +12,10 @@ import io
 import math
 import pickle
 import re
-import struct
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,31 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.errors import SourceError
-from clew.store.sources.files import read_bytes
+from clew.core.limits import TooLargeError, bounded_work, spend
+from clew.store.sources.files import DAMAGED, read_bytes
 
-MOST_TIMES, MOST_BEYOND = 64, 1 << 24
-"""Maximum expansion of a file, as a factor and additional bytes."""
 DTYPE = re.compile(r"[<>|=]?(b1|\?|[iu][1248]|f[248]|c8|c16|[SU][0-9]{1,6})")
 """Allowed arrays: booleans, numbers and texts.
 
 Objects and structures are not allowed, since their state describes memory.
 """
-
-
-@dataclass
-class Space:
-    """Number of bytes that may still be allocated for a file."""
-
-    left: int
-
-    def __post_init__(self) -> None:
-        self.left = self.left * MOST_TIMES + MOST_BEYOND
-
-    def take(self, amount: int) -> None:
-        """Reserve bytes. Raise UnpicklingError if the limit is exceeded."""
-        self.left -= amount
-        if self.left < 0:
-            raise pickle.UnpicklingError("it expands to far more than its own size")
 
 
 @dataclass(frozen=True)
@@ -60,50 +41,35 @@ class Storages:
     byte_order: str
 
 
-class StandIn:
-    """Replacement in a pickle for objects that are not plain data. It has no attributes to set."""
-
-    __slots__ = ()
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise pickle.UnpicklingError("it sets attributes of something that is not plain data")
-
-
-class Dtype(StandIn):
+class Dtype:
     """Checked type code of array elements."""
-
-    __slots__ = ("code",)
-    code: str
 
     def __init__(self, code: object) -> None:
         if not isinstance(code, str) or not DTYPE.fullmatch(code):
             raise pickle.UnpicklingError(f"it contains an array of {str(code)[:20]!r}, not of numbers or texts")
-        object.__setattr__(self, "code", code)
+        self.code = code
 
-    def take_state(self, state: Any, _: Space) -> None:
+    def take_state(self, state: Any) -> None:
         """Read the byte order from `(version, byte order, subarray, names, fields, …)`."""
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "|", "="):
             raise pickle.UnpicklingError("it describes the elements of an array in an unknown way")
         if any(part is not None for part in state[2:5]):
             raise pickle.UnpicklingError("it contains an array of structures")
-        object.__setattr__(self, "code", state[1] + self.code.lstrip("<>|="))
+        self.code = state[1] + self.code.lstrip("<>|=")
 
 
-class UnpickledArray(StandIn):
+@dataclass
+class UnpickledArray:
     """An array that is empty until its state is set."""
 
-    __slots__ = ("value",)
-    value: NDArray[Any]
+    value: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.int8))
 
-    def __init__(self) -> None:
-        object.__setattr__(self, "value", np.empty(0, np.int8))
-
-    def take_state(self, state: Any, space: Space) -> None:
+    def take_state(self, state: Any) -> None:
         """Set the array from `(version, shape, dtype, Fortran order, bytes)`."""
         if not isinstance(state, tuple) or len(state) != 5:
             raise pickle.UnpicklingError("it contains an array in an unknown form")
         _, shape, dtype, fortran, content = state
-        object.__setattr__(self, "value", array_of(content, dtype, shape, "F" if fortran else "C", space=space))
+        self.value = array_of(content, dtype, shape, "F" if fortran else "C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +87,7 @@ class Kind:
     code: str
 
 
-def array_of(content: Any, dtype: Any, shape: Any, order: Any, *_: Any, space: Space) -> NDArray[Any]:
+def array_of(content: Any, dtype: Any, shape: Any, order: Any, *_: Any) -> NDArray[Any]:
     """Create an array from a copy of the bytes, which must match its shape."""
     if isinstance(content, str):  # Python 2 wrote bytes as text
         content = content.encode("latin-1")
@@ -130,21 +96,21 @@ def array_of(content: Any, dtype: Any, shape: Any, order: Any, *_: Any, space: S
     kind = np.dtype(dtype.code)
     if math.prod(_lengths(shape)) * kind.itemsize != len(content):
         raise pickle.UnpicklingError("it contains an array whose numbers do not match its shape")
-    space.take(len(content))
+    spend(len(content))
     return np.frombuffer(bytes(content), kind).reshape(shape, order=order)
 
 
 def scalar_of(dtype: Any, content: Any) -> object:
     """Return one number or text."""
-    return array_of(content, dtype, (1,), "C", space=Space(0))[0].item()
+    return array_of(content, dtype, (1,), "C")[0].item()
 
 
-def tensor_of(storage: Any, offset: Any, size: Any, stride: Any, *_: Any, space: Space) -> NDArray[Any]:
+def tensor_of(storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> NDArray[Any]:
     """Return a tensor as a separate array."""
     steps, lengths = _lengths(stride), _lengths(size)
     if not isinstance(storage, Storage) or len(steps) != len(lengths) or not is_amount(offset):
         raise pickle.UnpicklingError("it contains a tensor in an unknown form")
-    space.take(math.prod(lengths) * storage.dtype.itemsize)
+    spend(math.prod(lengths) * storage.dtype.itemsize)
     if not all(lengths):
         return np.empty(lengths, storage.dtype)
     numbers = np.frombuffer(storage.content, storage.dtype)
@@ -180,19 +146,6 @@ STORAGES = {
 _Interpreter: Any = pickle._Unpickler  # the Python implementation, since the public name is the C implementation
 
 
-class _Function(StandIn):
-    """A function that a pickle may call."""
-
-    __slots__ = ("call",)
-    call: Callable[..., Any]
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        object.__setattr__(self, "call", call)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.call(*arguments)
-
-
 def _bytes(text: Any = "", encoding: Any = "latin1") -> bytes:
     """Decode bytes of Python 2's protocol."""
     if not isinstance(text, str) or encoding != "latin1":
@@ -209,22 +162,72 @@ def _hashable(values: Iterable[Any]) -> None:
             raise pickle.UnpicklingError(f"it has a key of type {type(value).__name__}")
 
 
+def _container(kind: type, *, hashed: bool = True) -> Callable[[Any], Any]:
+    def make(items: Any = ()) -> Any:
+        if not isinstance(items, list | tuple | set | frozenset | dict):
+            raise pickle.UnpicklingError(f"it creates a {kind.__name__} from a {type(items).__name__}")
+        spend(16 * len(items))
+        if kind is dict and not isinstance(items, dict):
+            if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in items):
+                raise pickle.UnpicklingError("it creates a dictionary without pairs")
+            _hashable(pair[0] for pair in items)
+        elif hashed:
+            _hashable(items)
+        return kind(items)
+
+    return make
+
+
+def _reconstructed(kind: Any = None, *_: Any) -> UnpickledArray:
+    if kind is not ARRAY:
+        raise pickle.UnpicklingError("it contains an array of an unknown kind")
+    return UnpickledArray()
+
+
+def _byte_array(content: Any = b"") -> bytearray:
+    if not isinstance(content, bytes | bytearray):
+        raise pickle.UnpicklingError("it creates a bytearray without bytes")
+    spend(len(content))
+    return bytearray(content)
+
+
+ARRAY = object()
+"""Stands for the class of arrays."""
+FUNCTIONS: dict[tuple[str, str], object] = {
+    ("builtins", "set"): _container(set),
+    ("builtins", "frozenset"): _container(frozenset),
+    ("builtins", "list"): _container(list, hashed=False),
+    ("builtins", "tuple"): _container(tuple, hashed=False),
+    ("builtins", "dict"): _container(dict),
+    ("collections", "OrderedDict"): _container(dict),
+    ("builtins", "complex"): complex,  # takes only numbers and texts
+    ("builtins", "bytearray"): _byte_array,
+    ("_codecs", "encode"): _bytes,
+    ("numpy", "ndarray"): ARRAY,
+    ("numpy", "dtype"): lambda code="", *_: Dtype(code),
+    ("numpy.core.multiarray", "_reconstruct"): _reconstructed,
+    ("numpy.core.multiarray", "scalar"): scalar_of,
+    ("numpy.core.numeric", "_frombuffer"): array_of,
+    ("torch._utils", "_rebuild_tensor_v2"): tensor_of,
+}
+"""Names that pickles of plain data use, and their replacements."""
+
+
 class PlainUnpickler(_Interpreter):  # type: ignore[misc]
     """Resolves only the few names that plain data needs. Any other name raises an error before a call."""
 
     dispatch: ClassVar[dict[int, Callable[[Any], None]]] = dict(_Interpreter.dispatch)
 
-    def __init__(self, content: bytes, path: Path, space: Space, storages: Storages | None) -> None:
+    def __init__(self, content: bytes, path: Path, storages: Storages | None = None) -> None:
         super().__init__(io.BytesIO(content))
-        self._path, self._space, self._storages = path, space, storages
-        self._functions = _functions(space)
+        self._path, self._storages = path, storages
 
     def find_class(self, module: str, name: str) -> Any:
         """Return the replacement of a name in the pickle."""
         module = "builtins" if module == "__builtin__" else module  # the name in protocol 2
         module = module.replace("numpy._core.", "numpy.core.")
-        if (module, name) in self._functions:
-            return self._functions[module, name]
+        if (module, name) in FUNCTIONS:
+            return FUNCTIONS[module, name]
         if module == "torch" and name in STORAGES:
             return Kind(STORAGES[name])
         raise SourceError(
@@ -242,36 +245,17 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         dtype = np.dtype(self._storages.byte_order + kind.code)
         return Storage(self._storages.content[key][: count * dtype.itemsize], dtype)
 
-    def _load_reduce(self) -> None:
-        arguments, function = self.stack.pop(), self.stack[-1]
-        if not isinstance(function, _Function) or not isinstance(arguments, tuple):
-            raise pickle.UnpicklingError("it calls something that is not a function")
-        self.stack[-1] = function(*arguments)
-
-    def _instantiate(self, function: Any, arguments: Any) -> None:
-        self.append(function)
-        self.append(tuple(arguments))
-        self._load_reduce()
-
-    def _load_newobj_ex(self) -> None:
-        if self.stack.pop():
-            raise pickle.UnpicklingError("it calls something by named arguments")
-        self._load_reduce()
-
     def _load_build(self) -> None:
         state, target = self.stack.pop(), self.stack[-1]
         if isinstance(target, Dtype | UnpickledArray):
-            target.take_state(state, self._space)
+            target.take_state(state)
         elif not (isinstance(target, dict) and isinstance(state, dict) and not state):  # OrderedDict has one
             raise pickle.UnpicklingError(f"it sets the state of a {type(target).__name__}")
 
     def _load_bytearray8(self) -> None:
         size = int.from_bytes(self.read(8), "little")
-        self._space.take(size)
+        spend(size)
         self.append(bytearray(self.read(size)))
-
-    def _load_buffer(self) -> None:
-        raise pickle.UnpicklingError("it refers to data outside of it")
 
     def _load_frozenset(self) -> None:
         items = self.pop_mark()
@@ -295,14 +279,6 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         items = self.pop_mark()
         self._fill(set, items).update(items)
 
-    def _load_append(self) -> None:
-        value = self.stack.pop()
-        self._fill(list).append(value)
-
-    def _load_appends(self) -> None:
-        items = self.pop_mark()
-        self._fill(list).extend(items)
-
     def _fill(self, kind: type, keys: Iterable[Any] = ()) -> Any:
         """Return the container on top of the stack. Raise UnpicklingError if it has another type."""
         _hashable(keys)
@@ -311,129 +287,54 @@ class PlainUnpickler(_Interpreter):  # type: ignore[misc]
         return self.stack[-1]
 
     for _operation, _run in (
-        (pickle.REDUCE, _load_reduce),
-        (pickle.NEWOBJ, _load_reduce),
-        (pickle.NEWOBJ_EX, _load_newobj_ex),
         (pickle.BUILD, _load_build),
         (pickle.BYTEARRAY8, _load_bytearray8),
-        (pickle.NEXT_BUFFER, _load_buffer),
-        (pickle.READONLY_BUFFER, _load_buffer),
         (pickle.FROZENSET, _load_frozenset),
         (pickle.DICT, _load_dict),
         (pickle.SETITEM, _load_setitem),
         (pickle.SETITEMS, _load_setitems),
         (pickle.ADDITEMS, _load_additems),
-        (pickle.APPEND, _load_append),
-        (pickle.APPENDS, _load_appends),
     ):
         dispatch[_operation[0]] = _run
     del _operation, _run
 
 
-def _functions(space: Space) -> dict[tuple[str, str], _Function | StandIn]:
-    """Return the names that pickles of plain data use, and their replacements."""
-
-    def container(kind: type, *, hashed: bool) -> _Function:
-        def make(items: Any = ()) -> Any:
-            if not isinstance(items, list | tuple | set | frozenset | dict):
-                raise pickle.UnpicklingError(f"it creates a {kind.__name__} from a {type(items).__name__}")
-            space.take(16 * len(items))
-            if kind is dict and not isinstance(items, dict):
-                if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in items):
-                    raise pickle.UnpicklingError("it creates a dictionary without pairs")
-                _hashable(pair[0] for pair in items)
-            elif hashed:
-                _hashable(items)
-            return kind(items)
-
-        return _Function(make)
-
-    array_class = StandIn()
-
-    def reconstruct(kind: Any = None, *_: Any) -> UnpickledArray:
-        if kind is not array_class:
-            raise pickle.UnpicklingError("it contains an array of an unknown kind")
-        return UnpickledArray()
-
-    def byte_array(content: Any = b"") -> bytearray:
-        if not isinstance(content, bytes | bytearray):
-            raise pickle.UnpicklingError("it creates a bytearray without bytes")
-        space.take(len(content))
-        return bytearray(content)
-
-    def number(real: Any = 0, imaginary: Any = 0) -> complex:
-        if not isinstance(real, int | float) or not isinstance(imaginary, int | float):
-            raise pickle.UnpicklingError("it creates a complex number without numbers")
-        return complex(real, imaginary)
-
-    dictionary = container(dict, hashed=True)
-    return {
-        ("builtins", "set"): container(set, hashed=True),
-        ("builtins", "frozenset"): container(frozenset, hashed=True),
-        ("builtins", "list"): container(list, hashed=False),
-        ("builtins", "tuple"): container(tuple, hashed=False),
-        ("builtins", "dict"): dictionary,
-        ("collections", "OrderedDict"): dictionary,
-        ("builtins", "complex"): _Function(number),
-        ("builtins", "bytearray"): _Function(byte_array),
-        ("_codecs", "encode"): _Function(_bytes),
-        ("numpy", "ndarray"): array_class,
-        ("numpy", "dtype"): _Function(lambda code="", *_: Dtype(code)),
-        ("numpy.core.multiarray", "_reconstruct"): _Function(reconstruct),
-        ("numpy.core.multiarray", "scalar"): _Function(scalar_of),
-        ("numpy.core.numeric", "_frombuffer"): _Function(partial(array_of, space=space)),
-        ("torch._utils", "_rebuild_tensor_v2"): _Function(partial(tensor_of, space=space)),
-    }
-
-
 DEEPEST = 100
 """Maximum nesting depth of containers."""
 LEAVES = (*SCALARS, np.ndarray, bytearray, set, frozenset)
-BROKEN = (
-    pickle.UnpicklingError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-"""Exceptions of Python's readers for damaged or malicious files."""
+BROKEN = (*DAMAGED, pickle.UnpicklingError, AttributeError, BufferError, ImportError, MemoryError, TypeError)
+
+
+@contextmanager
+def _guarded(path: Path, size: int) -> Iterator[None]:
+    """Limit the memory for a file of `size` bytes. Turn exceptions for damaged files into SourceError."""
+    try:
+        with bounded_work(size):
+            yield
+    except TooLargeError as error:
+        raise SourceError(str(error), file=path) from error
+    except BROKEN as broken:
+        raise SourceError(f"not a whole file of plain data: {broken}", file=path) from broken
 
 
 def read_pickle(path: Path) -> Any:
     """Read a .pkl file. Raise SourceError if it contains anything but plain data."""
     data = read_bytes(path)
-    return _load(data, path, Space(len(data)))
+    with _guarded(path, len(data)):
+        return _plain(PlainUnpickler(data, path).load(), {})
 
 
 def read_torch(path: Path) -> Any:
-    """Read a .pt file with its tensors as arrays, without PyTorch."""
+    """Read a .pt file of PyTorch 1.6 or later with its tensors as arrays, without PyTorch."""
     data = read_bytes(path)
-    space = Space(len(data))
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            space.take(sum(member.file_size for member in archive.infolist()))
-            members = {name.partition("/")[2]: name for name in archive.namelist()}
-            if "data.pkl" not in members:
-                raise SourceError("no data.pkl inside: not a file written by torch.save", file=path)
-            order = archive.read(members["byteorder"]).decode() if "byteorder" in members else "little"
-            storages = {
-                name.removeprefix("data/"): archive.read(member)
-                for name, member in members.items()
-                if name.startswith("data/")
-            }
-            content = archive.read(members["data.pkl"])
-    except BROKEN as broken:
-        raise SourceError(f"not a whole file of torch.save (PyTorch 1.6 or later): {broken}", file=path) from broken
-    return _load(content, path, space, Storages(storages, "<" if order == "little" else ">"))
+    with _guarded(path, len(data)), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        spend(sum(member.file_size for member in archive.infolist()))
+        parts = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
+        if "data.pkl" not in parts:
+            raise SourceError("no data.pkl inside: not a file written by torch.save", file=path)
+        order = ">" if parts.get("byteorder", b"little") != b"little" else "<"
+        storages = {name.removeprefix("data/"): content for name, content in parts.items() if name.startswith("data/")}
+        return _plain(PlainUnpickler(parts["data.pkl"], path, Storages(storages, order)).load(), {})
 
 
 def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
@@ -454,10 +355,3 @@ def _plain(value: Any, done: dict[int, Any], depth: int = 0) -> Any:
         raise pickle.UnpicklingError("it contains something that is not plain data")
     done[id(value)] = found
     return found
-
-
-def _load(content: bytes, path: Path, space: Space, storages: Storages | None = None) -> Any:
-    try:
-        return _plain(PlainUnpickler(content, path, space, storages).load(), {})
-    except BROKEN as broken:
-        raise SourceError(f"not a whole pickle of plain data: {broken}", file=path) from broken

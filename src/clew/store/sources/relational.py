@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from clew.core.errors import SourceError
 from clew.store.graph.render import listed
 from clew.store.graph.tables import Piece, Tables
-from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain
+from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain, unique_names
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
 from clew.store.sources.jsonl import column_of
@@ -174,7 +174,7 @@ def _loaded(
         names = called if names is None else pc.if_else(pc.fill_null(pc.equal(names, ""), True), called, names)
         if not key and declared is None and not profile.is_between:
             is_told_apart = tell_apart([pa.chunked_array([names])])
-            own = names if is_told_apart else pa.array(unique_keys(names.to_pylist()), _TEXT)
+            own = names if is_told_apart else pa.array(unique_names(names.to_pylist(), "{} ({})"), _TEXT)
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
         found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
     return {name: found[name] for name in contents}
@@ -207,19 +207,6 @@ def _with_details(
             rows |= {column: cells.take(places) for column, cells in own.items() if column != same}
             found[name] = {column: cells.slice(0, 0) for column, cells in own.items()}
     return found
-
-
-def unique_keys(names: Sequence[str]) -> list[str]:
-    """Return the names, with a number after repeated names."""
-    taken, used, keys = set(names), dict.fromkeys(names, 0), []
-    for name in names:
-        used[name] += 1
-        key = name
-        while used[name] > 1 and (key := f"{name} ({used[name]})") in taken:
-            used[name] += 1
-        taken.add(key)
-        keys.append(key)
-    return keys
 
 
 def _prefixed(before: str, texts: pa.Array) -> pa.Array:
@@ -271,16 +258,13 @@ def _between(
     parts += [_joined([content[name]]) for name in dates[:1]]
     if len(parts) < 2:
         return None
-    first, rest, *others = (pc.fill_null(part, "") for part in parts)
-    for part in others:
-        rest = _both(rest, ", ", part)
-    return _both(first, f"'s {profile.type.replace('_', ' ')}: ", rest)
+    return _filled([parts[0], _filled(parts[1:], ", ")], f"'s {profile.type.replace('_', ' ')}: ")
 
 
-def _both(first: pa.Array, mark: str, second: pa.Array) -> pa.Array:
-    """Join two texts, or return the text that is not empty."""
-    joined = pc.binary_join_element_wise(first, second, pa.scalar(mark, _TEXT))
-    return pc.if_else(pc.equal(first, ""), second, pc.if_else(pc.equal(second, ""), first, joined))
+def _filled(parts: Sequence[pa.Array], mark: str) -> pa.Array:
+    """Join the texts that are not empty."""
+    filled = (pc.if_else(pc.equal(part, ""), None, part) for part in parts)
+    return pc.binary_join_element_wise(*filled, pa.scalar(mark, _TEXT), null_handling="skip")
 
 
 def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str]) -> Tables:

@@ -120,12 +120,8 @@ def _described(names: Sequence[str], roles: Mapping[str, str]) -> dict[str, tupl
 
 def _first_rows(keys: pa.ChunkedArray, seen: set[object]) -> pa.Array:
     """Return the first row of each new key, and add the keys to `seen`."""
-    encoded = keys.combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    _, first = np.unique(encoded.indices.to_numpy(zero_copy_only=False), return_index=True)
-    rows = np.sort(first)
-    words = keys.take(pa.array(rows)).to_pylist()
-    fresh = [row for row, word in zip(rows.tolist(), words, strict=True) if word not in seen]
-    seen.update(words)
+    rows = pa.table({"key": keys, "row": pa.array(np.arange(len(keys)))})
+    first = rows.group_by("key").aggregate([("row", "min")]).sort_by("row_min").to_pydict()
+    fresh = [row for row, key in zip(first["row_min"], first["key"], strict=True) if key not in seen]
+    seen.update(first["key"])
     return pa.array(fresh, pa.int64())

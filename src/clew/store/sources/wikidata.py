@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece, Problem, Tables
-from clew.store.sources.files import SourceOptions
+from clew.store.sources.files import SourceOptions, opened
 from clew.store.sources.jsonl import column_of, table_of_records
 
 INSTANCE_OF = "P31"
@@ -45,7 +43,7 @@ class _Dump:
 def is_wikidata(path: Path) -> bool:
     """Return whether the first record of a file looks like an entity of Wikidata."""
     try:
-        with _opened(path) as lines:
+        with opened(path) as lines:
             beginning = lines.read(2000)
     except (OSError, EOFError, zlib.error):
         return False
@@ -80,17 +78,9 @@ def read_wikidata(path: Path, options: SourceOptions) -> Tables:
     return Tables((_nodes(dump, options, str(path)),), (edges,), notes=tuple(notes), skipped=tuple(skipped))
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
-    with path.open("rb") as opened:
-        packed = opened.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as lines:
-        yield lines
-
-
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a dump, which is a JSON list or only the items, one per line, without reading all at once."""
-    with _opened(path) as lines:
+    with opened(path) as lines:
         for number, line in enumerate(lines, 1):
             content = line.strip().rstrip(b",")
             if content not in (b"", b"[", b"]"):
