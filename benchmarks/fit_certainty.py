@@ -7,12 +7,15 @@ Every FOLDER holds folders of a base each, as for answers.py. Of every question 
 and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
 questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows, with
 --tables questions of WikiTableQuestions that follow those that reader_tables.py took (--learned). The certainty is a
-logistic regression; the figures shown are for bases left out of it in five folds.
+logistic regression in which each kind of base counts the same; the figures shown are for bases left out of it in five
+folds.
 """
 
 import argparse
+import itertools
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +38,7 @@ TRIED = 0.9
 
 @dataclass(frozen=True)
 class Row:
+    kind: str
     base: str
     features: dict[str, float]
     is_right: bool
@@ -66,7 +70,7 @@ def of_bases(folders: list[Path], watched: Watched) -> Iterator[Row]:
                 metrics = score(question, answer, "graph", "key", lambda _node: ()).metrics
                 if watched.features and not answer.unknown:
                     has_answer = bool(question.answers) or question.value is not None
-                    yield Row(folder.name, watched.features, has_answer and metrics.get("exact", 0.0) == 1.0)
+                    yield Row("graph", folder.name, watched.features, has_answer and metrics.get("exact", 0.0) == 1.0)
 
 
 def of_databases(data: Path, work: Path, corpora: Path, count: int, watched: Watched) -> Iterator[Row]:
@@ -80,7 +84,7 @@ def of_databases(data: Path, work: Path, corpora: Path, count: int, watched: Wat
         answer = base.ask(case["question"])
         if watched.features and not answer.unknown:
             is_right = judged(answer, case, base) in ("right", "right, with ties")
-            yield Row(Path(case["base"]).stem, watched.features, is_right)
+            yield Row("database", Path(case["base"]).stem, watched.features, is_right)
 
 
 def of_tables(data: Path, work: Path, learned: int, count: int, watched: Watched) -> Iterator[Row]:
@@ -90,7 +94,7 @@ def of_tables(data: Path, work: Path, learned: int, count: int, watched: Watched
         watched.features = {}
         judged = table_questions.ask(case, work / "bases", work / "tables", None)
         if watched.features:
-            yield Row(case["table"], watched.features, judged["verdict"] == "right")
+            yield Row("table", case["table"], watched.features, judged["verdict"] == "right")
 
 
 def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
@@ -98,20 +102,29 @@ def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
     return values, np.array([row.is_right for row in rows], dtype=np.float64)
 
 
+def balanced(rows: list[Row]) -> list[Row]:
+    """Repeat rows so that graphs, databases and tables count about the same."""
+    counts = Counter(row.kind for row in rows)
+    return [row for row in rows for _ in range(round(max(counts.values()) / counts[row.kind]))]
+
+
 def report(rows: list[Row], names: list[str]) -> None:
     """Print how many are right by the certainty that bases left out of the fit get."""
-    bases = sorted({row.base for row in rows})
+    places = {base: place for place, base in enumerate(sorted({row.base for row in rows}))}
     values, labels = matrix(rows, names)
-    fold = np.array([bases.index(row.base) % FOLDS for row in rows])
+    fold = np.array([places[row.base] % FOLDS for row in rows])
     likely = np.zeros(len(rows))
     for one in range(FOLDS):
-        weights, bias = logistic(values[fold != one], labels[fold != one], PENALTY)
+        others = balanced([row for row in rows if places[row.base] % FOLDS != one])
+        weights, bias = logistic(*matrix(others, names), PENALTY)
         likely[fold == one] = 1 / (1 + np.exp(-(values[fold == one] @ weights + bias)))
     print(f"{len(rows)} readings, {labels.mean():.3f} right")
     limits = (0, 0.1, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.01)
-    for low, high in pairwise(limits):
-        some = (likely >= low) & (likely < high)
-        print(f"{low:.1f} to {min(1, high):.1f}: n {some.sum()}, right {labels[some].mean() if some.any() else 0:.3f}")
+    kinds = np.array([row.kind for row in rows])
+    for kind, (low, high) in itertools.product(sorted(set(kinds)), pairwise(limits)):
+        some = (kinds == kind) & (likely >= low) & (likely < high)
+        right = labels[some].mean() if some.any() else 0
+        print(f"{kind}, {low:.1f} to {min(1, high):.1f}: n {some.sum()}, right {right:.3f}")
 
 
 def main() -> None:
@@ -139,7 +152,7 @@ def main() -> None:
             given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
     names = sorted(rows[0].features)
     report(rows, names)
-    weights, bias = logistic(*matrix(rows, names), PENALTY)
+    weights, bias = logistic(*matrix(balanced(rows), names), PENALTY)
     told = {"weights": dict(zip(names, weights.round(4).tolist(), strict=True)), "bias": round(bias, 4)}
     if given.out:
         given.out.write_text(json.dumps(told) + "\n", "utf-8")

@@ -83,7 +83,10 @@ def test_what_was_found_is_sorted_and_counted(base):
     answer = conversation.ask("and order them by population, largest first")
     assert [node.name for node, _ in answer.rows] == ["Brazil", "Chile", "Ecuador", "Bolivia"]
     assert conversation.ask("how many of these?").value == 4
-    assert conversation.turns[-1].answer.query["text"] == "the number of countries that border Peru"
+    assert conversation.turns[-1].answer.query["text"] in (
+        "the number of countries that border Peru",
+        "the number of countries that Peru borders",
+    )
 
 
 def test_what_queries_found_is_sorted_and_asked_about(base):

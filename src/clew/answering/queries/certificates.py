@@ -205,14 +205,19 @@ class _Telling:
         others = [one for one in pattern.edges if one is not edge]
         if edge is None or edge.relation is None or not edge.directed or not all(one.least == 0 for one in others):
             return ""
-        is_head = edge.head == variable
-        there = self.kb.neighbors(node, edge.relation, "out" if is_head else "in")
+        is_head, phrase = edge.head == variable, self.phrase(pattern)
         wanted = self.phrase(pattern).named(edge.tail if is_head else edge.head)
-        if not len(there) or wanted is None:
+        if wanted is None:
             return ""
-        phrase = self.phrase(pattern)
-        ends = (keys_of(self.kb, there), wanted[0])
-        said = [phrase.clause(edge, variable, self.words.constant(end, "and"), one=True) for end in ends]
+        end = wanted[0]
+        if not is_head and isinstance(end, ql.Nodes) and len(end.keys) == 1:  # begin with the head of the relation
+            [name], node, end = self.words.names(end), NodeSet.of([self.kb.find(end.keys[0])]), self.named
+            edge, is_head = replace(edge, least=1, most=1), True
+        there = self.kb.neighbors(node, edge.relation, "out" if is_head else "in")
+        if not len(there):
+            return ""
+        ends, subject = (keys_of(self.kb, there), end), edge.head if is_head else variable
+        said = [phrase.clause(edge, subject, self.words.constant(one, "and"), one=True) for one in ends]
         if not said[0].is_active:
             return ""
         preposition = said[0].verb.split()[-1] if said[0].verb.endswith(PREPOSITIONS) else ""

@@ -491,14 +491,16 @@ class Phrase:
                 return found[0], [*found[1], (row, (below(row) == "in") != (edge.head == end))]
         return None
 
-    def followed(self, edge: ql.Edge, start: str) -> list[tuple[Relation, bool]]:
+    def followed(self, edge: ql.Edge, start: str | ql.Constant) -> list[tuple[Relation, bool]]:
         """Return the hierarchy that an edge follows all the way, and whether upward."""
         if edge.is_single or edge.least != 1 or edge.relation is None or edge.most is not None:
             return []
         row = self.words.schema.relation_rows(edge.relation)[0]
         return [(row, (below(row) == "in") != (edge.head == start))] if row.transitive else []
 
-    def clause(self, edge: ql.Edge, name: str, other: str, *, negated: bool = False, one: bool = False) -> VerbClause:
+    def clause(
+        self, edge: ql.Edge, name: str | ql.Constant, other: str, *, negated: bool = False, one: bool = False
+    ) -> VerbClause:
         """Return the clause for an edge: "treat X", "do not treat X", "X treats"."""
         are = f"{'is' if one else 'are'}{' not' if negated else ''}"
         is_named = not all(isinstance(end, str) and end not in self.constants for end in (edge.head, edge.tail))

@@ -55,7 +55,7 @@ class LearnedParser:
             return Parse(Interpretation.of_text(understanding.question), certainty=0.0)
         first, *rest = understanding.meanings
         best, *others = [
-            self._with_columns(self.interpretation(understanding, meaning))
+            self._with_columns(self.interpretation(understanding, meaning), understanding.question)
             for meaning in (first, *(one for one in rest[:OTHERS] if one.share >= UNLIKELY))
         ]
         if best.asks == "value" and asks_whether(understanding.question) and not self._is_truth(best):
@@ -86,14 +86,20 @@ class LearnedParser:
         kinds = self.reader.scorer.said_types(question).nonzero()[0]
         return self.reader.schema.type_names[kinds[0]] if len(kinds) == 1 else None
 
-    def _with_columns(self, asked: Interpretation) -> Interpretation:
-        """Return a query for a value with the other attributes that the question names: "length and width"."""
+    def _with_columns(self, asked: Interpretation, question: str) -> Interpretation:
+        """Return a query for a value with the other attributes that the question names, in its order."""
         more = self._left_attributes(asked) if asked.asks == "value" else ()
-        if not more:
+        if not more or asked.attribute is None:
             return asked
+        order = terms(question)
+
+        def first_word(name: str) -> int:
+            return min((order.index(word) for word in terms(words_of(name)) if word in order), default=len(order))
+
+        first, *others = sorted((asked.attribute, *more), key=first_word)
         said = set(terms(" ".join(map(words_of, more))))
         left = " ".join(word for word in " ".join(asked.unexplained).split() if not said & set(terms(word)))
-        return replace(asked, asks="columns", more=more, unexplained=(left,) if left else ())
+        return replace(asked, asks="columns", attribute=first, more=tuple(others), unexplained=(left,) if left else ())
 
     def _left_attributes(self, asked: Interpretation) -> tuple[str, ...]:
         """Return the attributes of the answers that the unexplained words name."""

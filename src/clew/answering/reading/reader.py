@@ -76,8 +76,6 @@ MOST_STARTS = 2_000
 """Maximum number of start nodes for a join by the endpoint. The reader follows larger sets step by step."""
 DROPPED = 0.2
 """Minimum certainty left to a reading that ignores a possible name."""
-MOST_RELATIONS = 2.0
-"""Number of relations per type from which on a schema is a graph. Fewer questions over tables can be expressed."""
 LARGE = 200_000
 """Number of nodes from which on paths of three hops are not checked for results."""
 
@@ -378,7 +376,6 @@ class LearnedReader:
             "strange": float(len(strange_words(question, first))),
             "unexplained": left,
             "everything": left if asks_for_all else 0.0,
-            "relations": min(len(self.schema.relations) / max(1, len(self.schema.node_types)), MOST_RELATIONS),
         }
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
