@@ -7,8 +7,8 @@ Every FOLDER holds folders of a base each, as for answers.py. Of every question 
 and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
 questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows, with
 --tables questions of WikiTableQuestions that follow those that reader_tables.py took (--learned). The certainty is a
-logistic regression in which each kind of base counts the same; the figures shown are for bases left out of it in five
-folds.
+logistic regression over graphs whose sum is scaled so that it holds over each kind of base alike; the figures shown are
+for bases left out of it in five folds.
 """
 
 import argparse
@@ -108,6 +108,15 @@ def balanced(rows: list[Row]) -> list[Row]:
     return [row for row in rows for _ in range(round(max(counts.values()) / counts[row.kind]))]
 
 
+def fitted(rows: list[Row], names: list[str]) -> tuple[Any, float]:
+    """Fit the weights on graphs, then scale their sum so that the certainty holds over each kind of base alike."""
+    graphs = [row for row in rows if row.kind == "graph"]
+    weights, bias = logistic(*matrix(graphs or rows, names), PENALTY)
+    values, labels = matrix(balanced(rows), names)
+    (scale,), shift = logistic((values @ weights + bias)[:, None], labels, 0.0)
+    return weights * scale, bias * scale + shift
+
+
 def report(rows: list[Row], names: list[str]) -> None:
     """Print how many are right by the certainty that bases left out of the fit get."""
     places = {base: place for place, base in enumerate(sorted({row.base for row in rows}))}
@@ -115,8 +124,7 @@ def report(rows: list[Row], names: list[str]) -> None:
     fold = np.array([places[row.base] % FOLDS for row in rows])
     likely = np.zeros(len(rows))
     for one in range(FOLDS):
-        others = balanced([row for row in rows if places[row.base] % FOLDS != one])
-        weights, bias = logistic(*matrix(others, names), PENALTY)
+        weights, bias = fitted([row for row in rows if places[row.base] % FOLDS != one], names)
         likely[fold == one] = 1 / (1 + np.exp(-(values[fold == one] @ weights + bias)))
     print(f"{len(rows)} readings, {labels.mean():.3f} right")
     limits = (0, 0.1, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.01)
@@ -152,7 +160,7 @@ def main() -> None:
             given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
     names = sorted(rows[0].features)
     report(rows, names)
-    weights, bias = logistic(*matrix(balanced(rows), names), PENALTY)
+    weights, bias = fitted(rows, names)
     told = {"weights": dict(zip(names, weights.round(4).tolist(), strict=True)), "bias": round(bias, 4)}
     if given.out:
         given.out.write_text(json.dumps(told) + "\n", "utf-8")
