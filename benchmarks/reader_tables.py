@@ -18,8 +18,8 @@ from typing import Any
 from table_questions import cases, is_right
 
 import clew
-from clew.answering.methods.focus.execution import execute
 from clew.answering.queries.certificates import AGGREGATES
+from clew.answering.queries.interpretations import execute
 from clew.answering.reading import reader as reading
 from clew.answering.reading.mentions import find_named
 from clew.answering.reading.reader import LearnedReader

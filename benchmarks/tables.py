@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.answering.reading.documents.table_columns import Table, TableRow, columns_of
+from clew.answering.reading.documents.table_columns import Table, TableRow
 from clew.answering.reading.documents.tables import LEAST, AskedTable, TableAnswer, most_certain
 
 DATA = Path(__file__).parent / "data" / "tables"
@@ -113,7 +113,7 @@ def main() -> None:
     def alone(question: str, title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Any, float]:
         if title not in asked:
             cells = tuple(TableRow(tuple(row)) for row in rows)
-            asked[title] = AskedTable(columns_of(Table(title, tuple(header), cells)))
+            asked[title] = AskedTable(Table(title, tuple(header), cells))
         return told(asked[title].answer(question))
 
     def among(question: str, *_: Any) -> tuple[Any, float]:

@@ -25,7 +25,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import clew
 from clew.answering.methods.catalog import ask, create
-from clew.answering.methods.focus.execution import names_of_answers
+from clew.answering.queries.interpretations import names_of_answers
 from clew.answering.queries.lowering import CannotPrintError
 from clew.core.query import (
     Aggregate,

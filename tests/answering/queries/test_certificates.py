@@ -7,8 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from clew.answering.methods.focus.execution import execute
 from clew.answering.queries.certificates import certificate
+from clew.answering.queries.interpretations import execute
 from clew.core.query import Attribute, Compare, Order, Pattern, Value, find
 from clew.core.roles import Interpretation
 from clew.store.building import build

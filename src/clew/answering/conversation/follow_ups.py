@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.answering.methods.focus.execution import names_of_answers
 from clew.answering.methods.role_choice import reader_of
+from clew.answering.queries.interpretations import names_of_answers
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.parsing import parse
 from clew.answering.queries.words import kind_in_words

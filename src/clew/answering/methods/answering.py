@@ -20,7 +20,7 @@ from clew.store.index.vectors import VectorIndex
 from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:
-    from clew.answering.methods.focus.execution import Execution
+    from clew.answering.queries.interpretations import Execution
 
 SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
 """A sentence ends at the line break, or at a mark that a space follows. "7.8" is one word."""

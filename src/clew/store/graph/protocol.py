@@ -57,7 +57,7 @@ class Linked(Protocol):
 
 
 class Explorable(Linked, Protocol):
-    """The part of a knowledge base that parsing a question needs. Tables also implement it."""
+    """The part of a knowledge base that parsing a question needs."""
 
     @property
     def schema(self) -> Schema:

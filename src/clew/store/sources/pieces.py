@@ -297,9 +297,12 @@ _GROUPED = {
 }
 """Thousands separators, and numbers with them: with a decimal point, and with a decimal comma."""
 _MEASURED = (
-    rf"^(?P<currency>[$€£¥]?) ?(?P<number>[-−+]?[0-9](?:[0-9.,{_BLANKS}]*[0-9])?)"
-    r"(?P<unit> ?[%€]| [^\W\d_][^\d\s]{0,11}[23]?|)$"
+    rf"^(?P<currency>(?:(?:US|A|C)?[$€£¥])?) ?(?P<number>[-−+]?[0-9](?:[0-9.,{_BLANKS}]*[0-9])?)"
+    r"(?P<unit> ?[%€]| ?°[CF]?| ?[bm]n| [^\W\d_][^\d\s]{0,11}[23]?|)$"
 )
+_BRACKETS = r"^([$€£¥]?)\s*\(([0-9][0-9.,]*)\)$"
+"""A negative number, as accountants write it. Numbers that are all in brackets are references."""
+_SYMBOLS = ("%", "$", "€", "£", "¥")
 _TOO_LONG = r"^-?[0-9]{19,}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?Z?$"
@@ -342,9 +345,11 @@ def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
         return typed, ""
     parts = pc.extract_regex(values, _MEASURED)
     units = [pc.utf8_trim_whitespace(pc.struct_field(parts, name).drop_null()) for name in ("currency", "unit")]
-    units = [pc.unique(one).to_pylist() for one in units]
+    units = [sorted(pc.unique(one).to_pylist(), reverse=True) for one in units]
+    units = [one[:1] if one[0] in _SYMBOLS and one[1:] == [""] else one for one in units]  # only in some rows
     numbers = typed_by_content(pc.struct_field(parts, "number"))
-    unit = (units[0][0] or units[1][0]) if all(len(one) == 1 for one in units) and is_number(numbers.type) else ""
+    is_same = all(len(one) == 1 for one in units) and is_number(numbers.type)
+    unit = " ".join(one[0] for one in units if one[0]) if is_same else ""
     return (numbers, unit) if unit else (typed, "")
 
 
@@ -365,6 +370,9 @@ def _plain_digits(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def _without_notes(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Remove footnote marks after numbers, and marks for missing numbers."""
     values = pc.replace_substring_regex(values, _FOOTNOTE, r"\1")
+    is_negative = pc.match_substring_regex(values, _BRACKETS)
+    if pc.any(is_negative).as_py() and not pc.all(is_negative).as_py():
+        values = pc.replace_substring_regex(values, _BRACKETS, r"\1-\2")
     return pc.if_else(pc.match_substring_regex(values, _UNTOLD), pa.scalar(None, values.type), values)
 
 

@@ -6,7 +6,7 @@ import clew
 from clew.answering.methods.answering import RetrievedNode
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.focus.evidence import weighed
-from clew.answering.methods.focus.execution import execute
+from clew.answering.queries.interpretations import execute
 from clew.answering.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.core.errors import InputError
 from clew.core.roles import Chosen, Parse, Score

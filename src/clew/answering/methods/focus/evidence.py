@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from clew.answering.methods.answering import RetrievedNode
-from clew.answering.methods.focus.execution import Execution
 from clew.answering.queries.certificates import certificate
+from clew.answering.queries.interpretations import Execution
 from clew.answering.queries.linking import Grounding
 from clew.answering.queries.words import kind_in_words
 from clew.core.query import Aggregate, Attribute, Compare, Constant, Edge, Named, Not, Pattern, Value, walk

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 
 from clew.answering.methods.answering import RetrievedNode, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
-from clew.answering.methods.focus.execution import Execution, first_found, near
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
+from clew.answering.queries.interpretations import Execution, first_found, near
 from clew.answering.queries.linking import hierarchies
 from clew.answering.queries.query_answers import with_table
 from clew.answering.queries.sentences import description

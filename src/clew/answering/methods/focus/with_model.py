@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.answering.methods.focus.execution import execute
 from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.role_choice import description_of, reader_parser
+from clew.answering.queries.interpretations import execute
 from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
 from clew.answering.reading.documents.close_reading import most_telling
 from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulator

@@ -1,8 +1,8 @@
-"""Answer questions from the tables of documents: the learned reader reads them, and plans run on the columns.
+"""Answer questions from the tables of documents: each is a small base, read and queried like any other base.
 
 1  a year in the question selects its rows in a table with a row, or a column, for every year
 2  the reader proposes plans, without plans that the table has no answer to
-3  the plan runs, and this module adds sums, means and differences, which the reader does not know
+3  the query of the plan runs. Sums and means are asked for as such, and differences come from two values
 4  the most certain answer of several tables is returned, with its rows as quotations
 """
 
@@ -10,33 +10,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-import numpy as np
-
-from clew.answering.reading.documents.table_base import Found, Mask, PlanRun, TableBase, Value, days, shown
-from clew.answering.reading.documents.table_columns import (
-    Columns,
-    Panel,
-    TableRow,
-    columns_of,
-    joined,
-    panel_of,
-    read_table,
-)
+from clew.answering.queries.interpretations import Execution, execute
+from clew.answering.queries.query_answers import value_text
+from clew.answering.reading.documents.table_base import TableBase
+from clew.answering.reading.documents.table_columns import UNIT, Table, TableRow, cleaned, joined, read_table
 from clew.answering.reading.meaning import Meaning, Understanding
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
-from clew.answering.reading.plan import LETTERS, Branch, Plan
+from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.reader import LearnedReader
-from clew.core.types import Evidence, Judgement, NodeSet, Passage
+from clew.answering.reading.translation import Translator
+from clew.core.errors import InputError
+from clew.core.types import Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.protocol import Link
 from clew.store.index.tokens import terms
 
-TOGETHER = {
-    "mean": re.compile(
+ANSWERED = frozenset({"list", "count", "exists", "value", "max", "min", "most", "fewest", "compare_max", "compare_min"})
+"""Forms of questions that a table answers. The others are too rare to be right."""
+TOGETHER: dict[Form, re.Pattern[str]] = {
+    "average": re.compile(
         r"\bon average\b,?|\b(?:the )?(?:average|mean)\b(?: (?:number|amount|value|size) of\b)?", re.IGNORECASE
     ),
     "sum": re.compile(
@@ -49,6 +46,23 @@ TOGETHER = {
 DIFFERENCE = re.compile(
     r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
 )
+ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
+"""Words for the requested column or kind."""
+BEFORE_OR_AFTER = re.compile(
+    r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
+)
+"""Words before a year that compare with other years."""
+NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$", re.IGNORECASE)
+SHOWN = 20
+"""Maximum number of names to list in an answer."""
+QUOTED = 5
+"""Maximum number of rows to quote."""
+MAX_VALUES = 3
+"""Maximum number of different values to return for rows of one name."""
+KEPT, KEPT_YEARS = 16, 32
+"""Number of tables to cache, and of years of one table."""
+LEAST = 0.25
+"""Minimum certainty of an answer. Tuned on the ten tables of benchmarks/data/tables for tuning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,54 +79,30 @@ class TableAnswer:
     """The node of the table, if it is in a base."""
 
 
-@dataclass(frozen=True, eq=False)
 class AskedTable:
     """A table that answers questions."""
 
-    table: Columns
+    def __init__(self, table: Table) -> None:
+        """Clean up a table with rows. If years are columns, it gets one row for each year."""
+        self.table = cleaned(table)
+        self._of_year = lru_cache(KEPT_YEARS)(self._part)
 
     @cached_property
-    def panel(self) -> Panel | None:
-        """The table as a panel by years, or None."""
-        return panel_of(self.table)
-
-    @cached_property
-    def whole(self) -> AskedColumns:
-        """All rows. If years are columns, one row for each year."""
-        return AskedColumns(self.table if self.panel is None else self.panel.table)
+    def whole(self) -> TableQuestions:
+        """All rows."""
+        return TableQuestions(TableBase.of(self.table))
 
     def answer(self, question: str) -> TableAnswer | None:
         """Run the likeliest meaning. If the question names one year, use only the rows of that year."""
-        if self.panel is None:
-            return self.whole.answer(question)
         years = [one for one in quantities(question) if one.is_date and one.value is not None]
-        if len(years) != 1 or BEFORE_OR_AFTER.search(question[: years[0].start]):
+        if self.table.year is None or len(years) != 1 or BEFORE_OR_AFTER.search(question[: years[0].start]):
             return self.whole.answer(question)
         part = self._of_year(years[0].value or 0.0)
         return None if part is None else part.answer(without(question, years[0]))
 
-    @cached_property
-    def _of_year(self) -> Callable[[float], AskedColumns | None]:
-        panel = self.panel
-        assert panel is not None
-
-        def of_year(year: float) -> AskedColumns | None:
-            part = panel.slice(year)
-            return None if part is None else AskedColumns(part)
-
-        return lru_cache(MOST_PARTS)(of_year)
-
-
-ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
-"""Words for the requested column or kind."""
-SHOWN = 20
-"""Maximum number of names to list in an answer."""
-BEFORE_OR_AFTER = re.compile(
-    r"\b(?:before|after|since|until|till|than|between|from|to|by|and|or)\s+(?:the )?(?:year )?$", re.IGNORECASE
-)
-"""Words before a year that compare with other years."""
-MOST_PARTS = 32
-"""Number of years of one table to cache."""
+    def _part(self, year: float) -> TableQuestions | None:
+        part = self.table.of_year(year)
+        return None if part is None else TableQuestions(TableBase.of(part))
 
 
 def without(question: str, quantity: Quantity) -> str:
@@ -121,147 +111,176 @@ def without(question: str, quantity: Quantity) -> str:
     return f"{before} {question[quantity.end :].lstrip()}".strip()
 
 
-@dataclass(frozen=True, eq=False)
-class AskedColumns:
-    """Columns that answer questions."""
+class TableQuestions(LearnedReader):
+    """The learned reader over a table. It excludes plans that the table has no answer to, and runs the likeliest."""
 
-    table: Columns
-
-    @cached_property
-    def base(self) -> TableBase:
-        """The table as a knowledge base for the reader."""
-        return TableBase(self.table)
-
-    @cached_property
-    def reader(self) -> TableQuestions:
-        """The learned reader over the table."""
-        return TableQuestions(self.base)
+    def __init__(self, base: TableBase, *, several: bool = False) -> None:
+        """Create a reader over a table. With `several`, a value may come from many rows."""
+        super().__init__(base.kb, base.names)
+        self.base, self.several = base, several
 
     @cached_property
     def generous(self) -> TableQuestions:
-        """The learned reader for questions that combine many values."""
+        """The reader for questions that combine many values."""
         return TableQuestions(self.base, several=True)
 
     def answer(self, question: str) -> TableAnswer | None:
         """Run the likeliest meaning. Compute a sum, a mean or a difference if the question asks for one."""
-        plain = self._carried_out(self.read(question))
+        plain = self._carried_out(self.understood(question))
         if DIFFERENCE.search(question):
             return self._difference(question)
-        for how, pattern in TOGETHER.items():
+        for form, pattern in TOGETHER.items():
             if pattern.search(question) and not (plain is not None and is_said_by_table(plain, pattern)):
                 together = [
                     found
                     for rest in (pattern.sub(" highest ", question), pattern.sub(" ", question))
-                    if (found := self._together(how, self.read(" ".join(rest.split()), several=True))) is not None
+                    if (found := self._together(form, " ".join(rest.split()))) is not None
                 ]
                 return max(together, key=lambda found: found.certainty, default=None)
         return plain
 
-    def read(self, question: str, *, several: bool = False) -> Understanding:
-        """Return the possible meanings of the question. With `several`, a value may come from many rows."""
-        plain, named = find_named(question, self.base, self.base.names)
+    def understood(self, question: str) -> Understanding:
+        """Return the possible meanings of the question."""
+        plain, named = find_named(question, self.kb, self.names)
         dated = self._dated(plain)
         named = [one for one in named if not any(one.start < d.end and d.start < one.end for d in dated)]
-        reader = self.generous if several else self.reader
-        return reader.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
+        return self.understand(plain, sorted([*named, *dated], key=lambda one: one.start))
 
     def _dated(self, question: str) -> list[NamedSpan]:
         """Return mentions of dates that match exactly one row, if dates name the rows."""
-        key = self.table.key
-        if key is None or self.table.columns[key].kind != "date":
+        table, found = self.base.table, []
+        if table.key is None or table.profiles[table.key].kind != "date":
             return []
-        column, found = self.table.columns[key], []
+        refs = self.kb.refs(self.kb.nodes(self.base.row_type).array)
+        days = [str(table.columns[table.key][int(ref.key)]) for ref in refs]
         for one in quantities(question):
-            if one.is_date:
-                low, high = days(one)
-                rows = np.flatnonzero((column.values >= low) & (column.values <= high))
-                if len(rows) == 1:
-                    link = Link(int(rows[0]), one.text, "exact", 1.0)
-                    found.append(NamedSpan(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
+            rows = [ref for ref, day in zip(refs, days, strict=True) if one.is_date and one.low <= day <= one.high]
+            if len(rows) == 1:
+                link = Link(rows[0].id, rows[0].name, "fuzzy", 1.0)
+                found.append(NamedSpan(one.start, one.end, one.text, (Sense(self.base.row_type, (link,)),)))
         return found
 
-    def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
-        if not understanding.meanings:
-            return None
-        meaning = understanding.meanings[0]
-        found = self._execution(meaning).found()
-        if found is None:
-            return None
-        rows = self._rows(found.rows)
-        if found.value is not None:
-            text = shown(found.value)
-            if meaning.plan.form == "value" and meaning.plan.attribute is not None:
-                text = self._execution(meaning).column(meaning.plan.attribute).with_unit(text, self.table.title)
-            return TableAnswer(text, found.value, (), rows, understanding.certainty, said(meaning))
-        names = self._names(understanding.question, meaning, found)
-        if not names:
-            return None
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
-        return TableAnswer(text, None, names, rows, understanding.certainty, said(meaning))
+    def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
+        """Return whether running a plan gives a value or some rows."""
+        used = {branch.mention for branch in plan.branches} | set(plan.mentions)
+        if any(sense.type == self.base.row_type and at not in used for at, sense in enumerate(senses)):
+            return plan.form == "describe"
+        if plan.form == "describe" or (self.several and plan.form == "value"):
+            return True
+        if plan.form not in ANSWERED or any(one.attribute is None for one in plan.requirements):
+            return False
+        if any(len(set(types)) < len(types) for types in map(self._types, plan.branches)):
+            return False  # from rows to other rows with the same value
+        named = tuple(NamedSpan(0, 0, sense.links[0].alias, (sense,)) for sense in senses)
+        found = self._executed(Meaning(plan, named, tuple(senses), tuple(numbers), 0.0, 0.0, ""))
+        if plan.form == "value" and plan.attribute is not None:
+            known = self.kb.values(found.nodes, self.vocabulary.attributes[plan.attribute].name)
+            return 0 < len({value_text(value) for value in known if value is not None}) <= MAX_VALUES
+        return found.is_answer and not (plan.form == "count" and found.value == 0)
 
-    def _names(self, question: str, meaning: Meaning, found: Found) -> tuple[str, ...]:
+    def _types(self, branch: Branch) -> list[str]:
+        """Return the types on a path of several hops."""
+        hops = [self.vocabulary.hops[hop] for hop in branch.hops]
+        return [hops[0].start, *(one.end for one in hops)] if len(hops) > 1 else []
+
+    def _executed(self, meaning: Meaning, plan: Plan | None = None) -> Execution:
+        """Run a plan. For the highest value, or the names of rows, return the rows."""
+        plan, key = plan or meaning.plan, self.base.table.key
+        asked = "" if plan.asked is None else self.vocabulary.attributes[plan.asked].name
+        if plan.asked == plan.attribute or (key is not None and asked.rstrip("_") == self.base.table.labels[key]):
+            plan = replace(plan, asked=None)
+        translator = Translator(self.vocabulary, meaning.named, meaning.senses, meaning.numbers)
+        return execute(self.base.kb, self.names, translator.interpretation(plan))
+
+    def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
+        certainty = understanding.certainty
+        for meaning in understanding.meanings[:1]:
+            if meaning.plan.form not in ANSWERED:
+                continue
+            found = self._executed(meaning)
+            if found.value is not None:
+                is_value = meaning.plan.form == "value" and found.asked.attribute is not None
+                text = shown(found.value)
+                text = self._with_unit(text, found.asked.attribute or "") if is_value else text
+                return TableAnswer(text, found.value, (), self._rows(found), certainty, said(meaning))
+            if names := self._names(understanding.question, meaning, found):
+                more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+                text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
+                return TableAnswer(text, None, names, self._rows(found), certainty, said(meaning))
+        return None
+
+    def _names(self, question: str, meaning: Meaning, found: Execution) -> tuple[str, ...]:
         """Return the names of the result nodes, or their cells in the column after "which"."""
+        table, rows = self.base.table, self.base.rows(found.nodes)
         after = ASKED.search(question)
         wanted = set(terms(after[1])) if after else set()
         used = set(terms(meaning.text))
-        is_rows = bool(len(found.nodes)) and int(found.nodes.array[-1]) < len(self.table.rows)
-        for place, column in enumerate(self.table.columns):
-            own = set(terms(column.name))
-            if is_rows and place != self.table.key and own and own <= wanted and not own & used:
-                return tuple(
-                    dict.fromkeys(column.cells[node] for node in found.nodes.array.tolist() if column.cells[node])
-                )
-        return tuple(dict.fromkeys(ref.name for ref in self.base.refs(found.nodes.array) if ref.name))
+        columns = [at for at, own in enumerate(table.header) if at != table.key and _is_asked(own, wanted, used)]
+        at = next(iter(columns), table.key)
+        if rows and at is not None:
+            return tuple(dict.fromkeys(row.cells[at] for row in rows if row.cells[at]))
+        return tuple(dict.fromkeys(ref.name for ref in self.kb.refs(found.nodes.array) if ref.name))
 
-    def _extreme(self, meaning: Meaning, found: Found) -> str:
+    def _extreme(self, meaning: Meaning, found: Execution) -> str:
         """Return the highest or lowest value, as text to append to the names."""
         plan = meaning.plan
         if plan.attribute is None or not plan.form.startswith(("max", "min", "compare")):
             return ""
-        column, places = self._execution(meaning).column(plan.attribute), np.flatnonzero(found.rows)
-        return f" ({column.name}: {column.cells[int(places[0])]})" if len(places) else ""
+        name = self.vocabulary.attributes[plan.attribute].name
+        values = self.kb.values(found.nodes, name)[:1]
+        return "".join(f" ({name}: {shown(value)})" for value in values)
 
-    def _execution(self, meaning: Meaning) -> PlanRun:
-        return PlanRun(self.base, self.reader.vocabulary, meaning.plan, meaning.senses, meaning.numbers)
+    def _with_unit(self, value: str, attribute: str) -> str:
+        """Add the unit of the attribute: “120 MWh”, “13.1 (in millions of euros)”."""
+        found = UNIT.search(attribute)
+        if found is None or self.schema.attribute_types.get(attribute) not in NUMBERS or not value[-1:].isdigit():
+            return value
+        return f"{value} ({found[1]})" if " " in found[1] else f"{value} {found[1]}"
 
-    def _rows(self, mask: Mask) -> tuple[TableRow, ...]:
-        return tuple(self.table.rows[place] for place in np.flatnonzero(mask).tolist())
+    def _rows(self, found: Execution) -> tuple[TableRow, ...]:
+        """Return the rows that are the result, or that lead to it."""
+        if rows := self.base.rows(found.nodes):
+            return rows
+        evidence = (piece for node in found.nodes.array[:SHOWN] for piece in found.evidence(self.base.kb, int(node)))
+        facts = [fact for piece in evidence if isinstance(piece, Path) for fact in piece.facts]
+        led = [end.id for fact in facts for end in (fact.head, fact.tail)]
+        return self.base.rows(list(dict.fromkeys(led)) or self.kb.neighbors(found.nodes))
 
-    def _together(self, how: str, understanding: Understanding) -> TableAnswer | None:
+    def _together(self, form: Form, question: str) -> TableAnswer | None:
         """Return the sum or mean of an attribute over the rows that a meaning is about."""
+        understanding = self.generous.understood(question)
         for meaning in understanding.meanings[:1]:
             plan = meaning.plan
-            if plan.form not in ("max", "min", "value") or plan.attribute is None:
+            attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute]
+            if attribute is None or attribute.kind not in NUMBERS or plan.form not in ("max", "min", "value"):
                 continue
-            execution = self._execution(meaning)
-            column, rows = execution.column(plan.attribute), execution.rows_about()
-            known = rows & ~np.isnan(column.values)
-            if column.kind not in ("number", "integer") or not known.any():
-                continue
-            value = float(np.sum(column.values[known]) if how == "sum" else np.mean(column.values[known]))
-            words = f"{how} {said(meaning).removeprefix('max ').removeprefix('min ')}"
-            text = column.with_unit(shown(value), self.table.title)
-            return TableAnswer(text, value, (), self._rows(known), understanding.certainty, words)
+            found = self._executed(meaning, replace(plan, form=form, asked=None))
+            if found.value is not None:
+                words = f"{form} {said(meaning).removeprefix('max ').removeprefix('min ')}"
+                text = self._with_unit(shown(found.value), attribute.name)
+                return TableAnswer(text, found.value, (), self._rows(found), understanding.certainty, words)
         return None
 
     def _difference(self, question: str) -> TableAnswer | None:
         """Return the difference between two rows that a question names."""
-        understanding = self.read(question)
+        understanding = self.understood(question)
         for meaning in understanding.meanings[:1]:
-            named = [sense.nodes.array[:1] for sense in meaning.senses if sense.type == self.base.row_type]
+            named = [sense.links[0].node for sense in meaning.senses if sense.type == self.base.row_type]
             if len(named) != 2 or meaning.plan.attribute is None:
                 continue
-            column = self._execution(meaning).column(meaning.plan.attribute)
-            places = np.concatenate(named)
-            first, second = column.values[places]
-            if np.isnan(first) or np.isnan(second) or column.kind not in ("number", "integer"):
-                continue
-            mask = np.isin(np.arange(len(self.table.rows)), places)
-            value, words = abs(float(first - second)), f"difference of {column.name}"
-            text = column.with_unit(shown(value), self.table.title)
-            return TableAnswer(text, value, (), self._rows(mask), understanding.certainty, words)
+            attribute = self.vocabulary.attributes[meaning.plan.attribute]
+            values = [one for node in named for one in self.kb.values(NodeSet.of([node]), attribute.name)]
+            if attribute.kind in NUMBERS and None not in values:
+                value = abs(float(values[0]) - float(values[1]))
+                words = f"difference of {attribute.name}"
+                text = self._with_unit(shown(value), attribute.name)
+                return TableAnswer(text, value, (), self.base.rows(named), understanding.certainty, words)
         return None
+
+
+def _is_asked(header: str, asked: set[str], used: set[str]) -> bool:
+    own = set(terms(header))
+    return bool(own) and own <= asked and not own & used
 
 
 def said(meaning: Meaning) -> str:
@@ -276,45 +295,11 @@ def is_said_by_table(found: TableAnswer, pattern: re.Pattern[str]) -> bool:
     return is_cell or pattern.search(found.how) is not None
 
 
-class TableQuestions(LearnedReader):
-    """The learned reader over a table. It excludes plans that the table has no answer to."""
-
-    def __init__(self, base: TableBase, *, several: bool = False) -> None:
-        """Create a reader over a table. With `several`, a value may come from many rows."""
-        super().__init__(base, base.names)
-        self.base, self.several = base, several
-
-    def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:
-        """Return whether running a plan gives a value or some rows."""
-        if plan.form == "describe":
-            return True
-        used = {branch.mention for branch in plan.branches} | set(plan.mentions)
-        if any(sense.type == self.base.row_type and place not in used for place, sense in enumerate(senses)):
-            return False
-        if self.several and plan.form == "value":
-            return True
-        if any(len(branch.hops) > 1 and self._comes_back(branch) for branch in plan.branches):
-            return False
-        execution = PlanRun(self.base, self.vocabulary, plan, tuple(senses), tuple(numbers))
-        found = execution.found()
-        if found is None or (plan.form == "count" and found.value == 0):
-            return False
-        return not plan.requirements or not bool(execution.required.all())
-
-    def _comes_back(self, branch: Branch) -> bool:
-        """Return whether a path visits a type twice, as from rows to other rows with the same value.
-
-        Such plans are unlikely.
-        """
-        ends = [self.vocabulary.hops[branch.hops[0]].start, *(self.vocabulary.hops[hop].end for hop in branch.hops)]
-        return len(set(ends)) < len(ends)
-
-
-KEPT = 16
-"""Number of tables to cache."""
-LEAST = 0.25
-"""Minimum certainty of an answer. Tuned on the ten tables of benchmarks/data/tables for tuning."""
-NUMBERED = re.compile(r"^\s*table\s+[\w.]+\s*[.:–—-]\s*|,\s*table\s+\w+\s*$", re.IGNORECASE)
+def shown(value: Value) -> str:
+    """Return a value as text."""
+    if isinstance(value, bool):
+        return "Yes" if value else "No"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(eq=False)
@@ -334,7 +319,7 @@ class TableReader:
 
     def quotes(self, answer: TableAnswer) -> tuple[Evidence, ...]:
         """Return the supporting rows of an answer as quotations, and the interpretation of the question."""
-        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:5]]
+        rows = [Passage.of(self.kb.node(row.node), row.start, row.end) for row in answer.rows[:QUOTED]]
         return (*rows, Judgement("table look-up", answer.certainty, answer.how))
 
     def tables(self, nodes: Sequence[int]) -> list[int]:
@@ -349,8 +334,10 @@ class TableReader:
 
     def _ask(self, question: str, node: int) -> TableAnswer | None:
         table = self._table(node)
-        answer = None if table is None else table.answer(question)
-        return None if answer is None else replace(answer, table=node)
+        with suppress(InputError):  # infinite numbers
+            answer = None if table is None else table.answer(question)
+            return None if answer is None else replace(answer, table=node)
+        return None
 
     @cached_property
     def _table(self) -> Callable[[int], AskedTable | None]:
@@ -361,7 +348,7 @@ class TableReader:
         title = NUMBERED.sub("", table.name).strip() or table.name
         pieces = [table, *(self.kb.node(rows) for rows in rows_of(self.kb, node))]
         read = [own for piece in pieces if (own := read_table(piece.text, title, piece.id)) is not None]
-        return AskedTable(columns_of(joined(read))) if any(own.rows for own in read) else None
+        return AskedTable(joined(read)) if any(own.rows for own in read) else None
 
 
 def most_certain(answers: Sequence[TableAnswer | None]) -> TableAnswer | None:
