@@ -135,7 +135,7 @@ def test_a_node_column_gives_a_node_set_and_the_solutions_behind_a_row(base):
     query = parse('find distinct g where (g: gene) -[associated_with]-> (d: disease) and (d) -[any]-> node("P3")')
     result = execute(base, query)
     assert [base.refs([node])[0].key for node in result.nodes] == ["FBN1"]
-    [witness] = solutions(base, query, result.rows[0])
+    [[witness]] = solutions(base, query, result.rows[:1])
     assert {name: ref.key for name, ref in witness.items()} == {"g": "FBN1", "d": "MFS"}
 
 

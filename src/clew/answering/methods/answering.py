@@ -138,11 +138,18 @@ def answer_placed(
     """Build the answer. Only the first `shown` candidates get evidence, such as their ranks before reranking."""
     refs = kb.refs([one.found.node for one in placed])
     asked = set(terms(question))
+    paths: dict[int, tuple[Evidence, ...]] = {}
+    for focus in {id(one.found.focus): one.found.focus for one in placed[:shown]}.values():
+        if focus is not None:
+            nodes = [one.found.node for one in placed[:shown] if one.found.focus is focus]
+            paths.update(zip(nodes, focus.evidence(kb, nodes), strict=True))
     candidates = tuple(
         Candidate(
             ref,
             one.found.lead + (one.found.nearness if one.judged.score is None else one.judged.score),
-            _evidence(kb, one, ref, place, reranker.name, asked) if shown is None or place <= shown else (),
+            (*paths.get(ref.id, ()), *_evidence(kb, one, ref, place, reranker.name, asked))
+            if shown is None or place <= shown
+            else (),
         )
         for place, (one, ref) in enumerate(zip(placed, refs, strict=True), start=1)
     )
@@ -153,7 +160,7 @@ def _evidence(
     kb: KnowledgeBase, one: Placed, ref: NodeRef, place: int, reranked_by: str, asked: set[str]
 ) -> tuple[Evidence, ...]:
     found = one.found
-    evidence: list[Evidence] = list(found.focus.evidence(kb, found.node)) if found.focus is not None else []
+    evidence: list[Evidence] = []
     document = kb.text(found.node)
     quoted = best_sentence(ref, document, asked)
     if document and (found.focus is None or quoted.start):  # a document starts with the name of its node

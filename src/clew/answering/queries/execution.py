@@ -104,11 +104,10 @@ def found_nodes(kb: KnowledgeBase, query: ql.Query, join: Join = lambda *_: None
     return NodeSet.of(cells[0].values[cells[0].present])
 
 
-def value_of(kb: KnowledgeBase, expression: ql.Expression, variable: str, node: int) -> Any:
-    """Return the value of an expression about one node, or None if it is missing."""
+def values_of(kb: KnowledgeBase, expression: ql.Expression, variable: str, nodes: Sequence[int]) -> list[Any]:
+    """Return the value of an expression about each node, or None if it is missing."""
     run = _Run(kb, QueryLimits())
-    table = Solutions(1, {variable: np.array([node], np.int32)})
-    return run.shown(run.evaluate(expression, table))[0]
+    return run.shown(run.evaluate(expression, Solutions(len(nodes), {variable: np.array(nodes, np.int32)})))
 
 
 def satisfying(kb: KnowledgeBase, pattern: ql.Pattern, variable: str, among: NodeSet | None = None) -> NodeSet:
@@ -118,23 +117,35 @@ def satisfying(kb: KnowledgeBase, pattern: ql.Pattern, variable: str, among: Nod
 
 
 def solutions(
-    kb: KnowledgeBase, query: ql.Query, row: Sequence[Any], most: int = 10
-) -> list[dict[str, NodeRef | Triple]]:
-    """Return up to `most` solutions that back a row of the result: the evidence for it.
+    kb: KnowledgeBase, query: ql.Query, rows: Sequence[Sequence[Any]], most: int = 10
+) -> list[list[dict[str, NodeRef | Triple]]]:
+    """Return up to `most` solutions that back each row of the result: the evidence for it.
 
-    Columns that show nodes and other values of single solutions must agree with the row. Aggregates are not compared.
+    The rows have nodes in the same columns. These nodes and other values of single solutions must agree with the row.
+    Aggregates are not compared.
     """
     run = _Run(kb, QueryLimits())
-    pairs = list(zip((column.expression for column in query.columns), row, strict=True))
-    nodes = {part.name: np.array([cell.id], np.int32) for part, cell in pairs if isinstance(part, ql.Var) and cell}
-    table = run.extend(query.pattern, Solutions(1, nodes), None)
-    for part, cell in pairs:
-        if not isinstance(part, ql.Var) and not ql.aggregates(part) and table.size:
-            column = run.evaluate(part, table)
-            table = table.take(np.array([value == cell for value in arrays.to_values(column)], np.bool_))
-    table = table.take(np.arange(min(most, table.size)))
-    shown = {name: run.shown(run.evaluate(ql.Var(name), table)) for name in table.columns}
-    return [{name: column[row] for name, column in shown.items() if column[row]} for row in range(table.size)]
+    number, columns = next(run.hidden), list[tuple[int, ql.Expression]]()
+    start: dict[str, Array] = {number: np.arange(len(rows))}
+    for place, column in enumerate(query.columns):
+        if not isinstance(column.expression, ql.Var):
+            columns.append((place, column.expression))
+        elif rows[0][place]:
+            start[column.expression.name] = np.array([row[place].id for row in rows], np.int32)
+    table = run.extend(query.pattern, Solutions(len(rows), start), None)
+    for place, part in columns:
+        if not ql.aggregates(part) and table.size:
+            values = zip(arrays.to_values(run.evaluate(part, table)), table.columns[number], strict=True)
+            table = table.take(np.array([value == rows[row][place] for value, row in values], np.bool_))
+    table = table.take(np.argsort(table.columns[number], kind="stable"))
+    backed = table.columns[number]
+    table = table.take(np.arange(table.size) - np.searchsorted(backed, backed) < most)
+    names = [name for name in table.columns if name != number]
+    cells = zip(*(run.shown(run.evaluate(ql.Var(name), table)) for name in names), strict=True)
+    found = [list[dict[str, NodeRef | Triple]]() for _ in rows]
+    for row, solution in zip(table.columns[number].tolist(), cells, strict=True):
+        found[row].append({name: cell for name, cell in zip(names, solution, strict=True) if cell})
+    return found
 
 
 class _Run:

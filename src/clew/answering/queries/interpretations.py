@@ -60,13 +60,14 @@ class Execution:
             return len(self.nodes) > 0
         return self.asked.asks in ("number", "truth") or self.value is not None
 
-    def evidence(self, kb: KnowledgeBase, node: int) -> tuple[Evidence, ...]:
-        """Return paths to a node, the requested values, and the edges that were checked to be absent."""
-        (ref,) = kb.refs([node])
-        paths = witnesses(kb, replace(self.executed.query, order=(), first=None, ties=False), [ref])
+    def evidence(self, kb: KnowledgeBase, nodes: Sequence[int]) -> list[tuple[Evidence, ...]]:
+        """Return paths to each node, the requested values, and the edges that were checked to be absent."""
+        refs = kb.refs(nodes)
+        query = replace(self.executed.query, order=(), first=None, ties=False)
         names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
-        values = decisive_values(kb, self.asked.query, self.asked.variable, node, names)
-        return (*paths, *values, *self._absences(ref.name))
+        values = decisive_values(kb, self.asked.query, self.asked.variable, nodes, names)
+        pieces = zip(refs, witnesses(kb, query, [[ref] for ref in refs]), values, strict=True)
+        return [(*paths, *said, *self._absences(ref.name)) for ref, paths, said in pieces]
 
     def _absences(self, name: str) -> Iterator[Judgement]:
         for formula in self.asked.query.pattern.where:

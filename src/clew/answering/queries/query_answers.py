@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.answering.queries.attributes import value_in_words
-from clew.answering.queries.execution import Result, value_of
+from clew.answering.queries.execution import Result, values_of
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.lowering import CannotPrintError
@@ -97,10 +97,9 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
     for row in result.rows:
         if isinstance(row[0], NodeRef):
             places.setdefault(row[0].id, row)
-    candidates = tuple(
-        Candidate(ref, 1.0, _evidence(kb, executed, places[ref.id]) if place < SHOWN else ())
-        for place, ref in enumerate(sorted(refs, key=lambda ref: ranks.get(ref.id, len(ranks))))
-    )
+    refs = tuple(sorted(refs, key=lambda ref: ranks.get(ref.id, len(ranks))))
+    evidence = _evidence(kb, executed, [places[ref.id] for ref in refs[:SHOWN]])
+    candidates = tuple(Candidate(ref, 1.0, evidence[place] if place < SHOWN else ()) for place, ref in enumerate(refs))
     is_table = bool(result.rows) and value is None and (len(result.names) > 1 or not refs)
     form = "table" if is_table else "list" if refs or not result.rows else "value"
     answer = Answer(
@@ -114,7 +113,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
     if is_table:
         return with_table(answer, result)
     if value is not None and isinstance(executed.query, Query):
-        answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[0], limit=3))
+        answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[:1], limit=3)[0])
     return answer
 
 
@@ -158,38 +157,48 @@ def _cell(cell: Any) -> Cell:
     return f"{cell.relation}" if isinstance(cell, Triple) else str(cell)
 
 
-def _evidence(kb: KnowledgeBase, executed: Executed, row: Sequence[Any]) -> tuple[Evidence, ...]:
-    """Return the edges that support a row, and its other cells."""
-    if not isinstance(executed.query, Query):
-        return ()
-    shown: list[Evidence] = [
-        Judgement(name, reason=cell.name if isinstance(cell, NodeRef) else str(_cell(cell)))
-        for name, cell in zip(executed.result.names[1:], row[1:], strict=True)
-        if cell is not None
+def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any]]) -> list[tuple[Evidence, ...]]:
+    """Return the edges that support each row, and its other cells."""
+    if not isinstance(executed.query, Query) or not rows:
+        return [() for _ in rows]
+    shown: list[list[Judgement]] = [
+        [
+            Judgement(name, reason=cell.name if isinstance(cell, NodeRef) else str(_cell(cell)))
+            for name, cell in zip(executed.result.names[1:], row[1:], strict=True)
+            if cell is not None
+        ]
+        for row in rows
     ]
     root = executed.query.columns[0].expression
-    if isinstance(root, Var) and isinstance(row[0], NodeRef):
+    if isinstance(root, Var):
         selected = {part.expression for part in executed.query.columns}
-        values = decisive_values(kb, executed.query, root.name, row[0].id)
-        shown += [piece for piece in values if Attribute(root.name, piece.by) not in selected]
-    return (*witnesses(kb, executed.query, row), *shown)
+        values = decisive_values(kb, executed.query, root.name, [row[0].id for row in rows])
+        for said, more in zip(shown, values, strict=True):
+            said += [piece for piece in more if Attribute(root.name, piece.by) not in selected]
+    is_even = len({tuple(cell is None for cell in row) for row in rows}) == 1
+    groups = [rows] if is_even else [[row] for row in rows]
+    paths = [path for group in groups for path in witnesses(kb, executed.query, group)]
+    return [(*backing, *said) for backing, said in zip(paths, shown, strict=True)]
 
 
 def decisive_values(
-    kb: KnowledgeBase, query: Query, variable: str, node: int, requested: Sequence[str] = ()
-) -> Iterator[Judgement]:
-    """Yield the attributes of a node that are requested, and the attributes and counts that a query compares."""
+    kb: KnowledgeBase, query: Query, variable: str, nodes: Sequence[int], requested: Sequence[str] = ()
+) -> list[list[Judgement]]:
+    """Return the attributes of each node that are requested, and the attributes and counts that a query compares."""
     compared = [key.expression for key in query.order]
     parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
     names = [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
+    found = [list[Judgement]() for _ in nodes]
     for name in dict.fromkeys((*requested, *names)):
-        value = value_of(kb, Attribute(variable, name), variable, node)
-        if value is not None:
-            yield Judgement(name, reason=value_in_words(value) if isinstance(value, float) else value_text(value))
+        for said, value in zip(found, values_of(kb, Attribute(variable, name), variable, nodes), strict=True):
+            if value is not None:
+                shown = value_in_words(value) if isinstance(value, float) else value_text(value)
+                said.append(Judgement(name, reason=shown))
     for part in compared:
         if isinstance(part, Aggregate) and part.over is not None:
-            count = value_of(kb, part, variable, node)
-            yield Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}")
+            for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
+                said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
+    return found
 
 
 def _is_pattern(part: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.queries.execution import satisfying, solutions
+from clew.answering.queries.execution import QueryTooLargeError, satisfying, solutions
 from clew.answering.queries.linking import OPPOSITE
 from clew.core.query import Edge, Nodes, Pattern, Query, Var, alternatives, find
 from clew.core.types import Direction, Fact, NodeRef, NodeSet, Path, Triple
@@ -18,24 +18,44 @@ CONSIDERED = 50
 """Maximum number of solutions to compare. Those with the shortest paths are shown."""
 
 
-def witnesses(kb: KnowledgeBase, query: Query, row: Sequence[Any], limit: int = 2) -> tuple[Path, ...]:
-    """Return up to `limit` paths that back a row, each with one edge per edge of the query, from the row outward."""
+def witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], limit: int = 2) -> list[tuple[Path, ...]]:
+    """Return up to `limit` paths that back each row, each with one edge per edge of the query, from the row outward."""
+    expression, options = query.columns[0].expression, alternatives(query.pattern)
+    if len(options) == 1 or not isinstance(expression, Var) or len(query.columns) > 1:
+        return _witnesses(kb, query, rows, limit)
+    found = dict[int, tuple[Path, ...]]()
+    for pattern in options:
+        left = NodeSet.of([row[0].id for row in rows if row[0].id not in found])
+        backed = satisfying(kb, pattern, expression.name, left) if len(left) else left
+        inside = set(backed.array.tolist())
+        some = [row for row in rows if row[0].id in inside]
+        paths = _witnesses(kb, find(expression.name, None, pattern), some, limit)
+        found.update(zip((row[0].id for row in some), paths, strict=True))
+    return [found.get(row[0].id, ()) for row in rows]
+
+
+def _witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], limit: int) -> list[tuple[Path, ...]]:
+    if not rows:
+        return []
+    try:
+        backing = solutions(kb, query, rows, CONSIDERED)
+    except QueryTooLargeError:
+        if len(rows) == 1:
+            raise
+        half = len(rows) // 2
+        return _witnesses(kb, query, rows[:half], limit) + _witnesses(kb, query, rows[half:], limit)
     expression = query.columns[0].expression
-    if isinstance(expression, Var) and isinstance(row[0], NodeRef) and len(row) == 1:
-        here = NodeSet.of([row[0].id])
-        for pattern in alternatives(query.pattern):
-            if len(satisfying(kb, pattern, expression.name, here)):
-                query = find(expression.name, None, pattern)
-                break
-    backing = solutions(kb, query, row, CONSIDERED)
     edges = outward(query.pattern, expression.name if isinstance(expression, Var) else "")
-    found = [tuple(fact for edge in edges for fact in _facts(kb, edge, one)) for one in backing]
-    different = {
-        tuple((fact.head.id, fact.relation, fact.tail.id) for fact in facts): facts
-        for facts in sorted(found, key=len)
-        if facts
-    }
-    return tuple(map(Path, list(different.values())[:limit]))
+    paths = []
+    for solved in backing:
+        found = [tuple(fact for edge in edges for fact in _facts(kb, edge, one)) for one in solved]
+        different = {
+            tuple((fact.head.id, fact.relation, fact.tail.id) for fact in facts): facts
+            for facts in sorted(found, key=len)
+            if facts
+        }
+        paths.append(tuple(map(Path, list(different.values())[:limit])))
+    return paths
 
 
 def outward(pattern: Pattern, start: str) -> list[Edge]:

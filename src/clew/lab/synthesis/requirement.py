@@ -83,7 +83,9 @@ def _branch(branch: TemplateBranch, number: int, entities: Mapping[str, NodeRef]
 
 def gold_paths(kb: KnowledgeBase, requirement: GraphRequirement, answers: NodeSet) -> dict[int, tuple[Path, ...]]:
     """Return one path per answer, from the answer to the entities of the question."""
-    return {ref.id: witnesses(kb, requirement.query, [ref], limit=1) for ref in kb.refs(answers.array)}
+    refs = kb.refs(answers.array)
+    paths = witnesses(kb, requirement.query, [[ref] for ref in refs], limit=1)
+    return {ref.id: path for ref, path in zip(refs, paths, strict=True)}
 
 
 LONGEST_NAME = 80

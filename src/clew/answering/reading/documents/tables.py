@@ -241,8 +241,8 @@ class TableQuestions(LearnedReader):
         """Return the rows that are the result, or that lead to it."""
         if rows := self.base.rows(found.nodes):
             return rows
-        evidence = (piece for node in found.nodes.array[:SHOWN] for piece in found.evidence(self.base.kb, int(node)))
-        facts = [fact for piece in evidence if isinstance(piece, Path) for fact in piece.facts]
+        evidence = found.evidence(self.base.kb, found.nodes.array[:SHOWN].tolist())
+        facts = [fact for pieces in evidence for piece in pieces if isinstance(piece, Path) for fact in piece.facts]
         led = [end.id for fact in facts for end in (fact.head, fact.tail)]
         return self.base.rows(list(dict.fromkeys(led)) or self.kb.neighbors(found.nodes))
 
