@@ -134,6 +134,10 @@ def reader(
         str | None,
         Option("--left-out", metavar="K/N", help="Hold out fold K of N, or schemas by prefixes of their names: j_,k_."),
     ] = None,
+    teacher: Annotated[
+        Path | None,
+        Option("--teacher", help="Many schemas: folder of a larger encoder that is trained first and then imitated."),
+    ] = None,
     epochs: Epochs = 7,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -143,9 +147,10 @@ def reader(
     from clew.store.graph.manifest import is_base
 
     if is_base(sources[0]):
-        if len(sources) > 1 or output or left_out:
+        if len(sources) > 1 or output or left_out or teacher:
             raise InputError(
-                "fitting works on one base and stores the result there: leave out --out, --left-out and other bases"
+                "fitting works on one base and stores the result there: "
+                "leave out --out, --left-out, --teacher and other bases"
             )
         _fit_reader(sources[0], model, undo=undo, as_json=as_json)
         return
@@ -156,7 +161,7 @@ def reader(
             f"{sources[0]} is not a knowledge base: to train on schemas, give --out and leave out --model and --undo"
         )
     refuse_foreign(output, ("card.json",), "the weights of a reader")
-    figures = train_reader(sources, output, left_out=left_out, epochs=epochs, seed=seed, say=err.line)
+    figures = train_reader(sources, output, left_out=left_out, epochs=epochs, teacher=teacher, seed=seed, say=err.line)
     show_figures("The reader", figures, as_json=as_json)
 
 

@@ -59,12 +59,19 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_p
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     import torch
+    import transformers
 
     from clew.lab.training.networks import EncoderSize, exported_encoder
     from clew.lab.training.reader.choice import ChoiceSettings
     from clew.lab.training.reader.fitting import ReaderSettings, fit_reader, measure, word_tokens
 
-    steps = {"epochs": 4, "choice": ChoiceSettings(epochs=2, batch=4), "batch": 4, "step": 4, "rate": 3e-4, "folds": 2}
+    words, teacher = ["[MASK]", "[SEP]", "[CLS]", "[UNK]", "[PAD]", "film", "by", "is", "who"], tmp_path / "teacher"
+    shape = {"hidden_size": 36, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    transformers.BertModel(transformers.BertConfig(vocab_size=len(words), **shape)).save_pretrained(teacher)
+    vocabulary = {word: place for place, word in enumerate(words)}
+    transformers.BertTokenizerFast(vocab=vocabulary).save_pretrained(teacher)
+    choice = ChoiceSettings(epochs=2, batch=4, teacher=str(teacher), teacher_epochs=1)
+    steps = {"epochs": 4, "choice": choice, "batch": 4, "step": 4, "rate": 3e-4, "folds": 2}
     settings, schemas, out = (
         ReaderSettings(**steps, size=EncoderSize(1, 12, 64)),
         read_sources([source]),

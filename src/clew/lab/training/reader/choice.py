@@ -1,13 +1,15 @@
 """Train the network that chooses among the plans for a question.
 
 The encoder of passages learns to tell the right plan from likely wrong ones. It sees neither the earlier scores of the
-plans nor the words that they share with the question: how much these count is fitted on other schemas.
+plans nor the words that they share with the question: how much these count is fitted on other schemas. It also learns
+the scores of a larger encoder that was trained on the same questions before, the teacher, if there is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from clew.answering.reading import encoders as reading
@@ -87,7 +89,7 @@ class ChoiceSettings:
     """Training settings of the choice.
 
     A question is read with `options` plans: the right one and some of the `top` wrong ones. With probability `hidden`
-    none is right.
+    none is right. The scores of the teacher, divided by `softness`, are a share `taught` of the loss.
     """
 
     epochs: int = 10
@@ -96,6 +98,11 @@ class ChoiceSettings:
     options: int = 8
     top: int = 15
     hidden: float = 0.12
+    teacher: str | None = None
+    teacher_epochs: int = 4
+    teacher_rate: float = 4e-5
+    taught: float = 0.8
+    softness: float = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,19 +118,38 @@ class ChoiceFitting(Descent):
             encoder = networks.exported_encoder(torch, PASSAGES / "encoder.onnx")
         else:
             encoder = networks.start_encoder(torch, size)
-        network = networks.choice_network(torch, encoder).to(self.device)
+        network, teacher = networks.choice_network(torch, encoder).to(self.device), None
 
-        def loss(batch: Sequence[int]) -> Any:
-            return self._loss(network, [rows[index] for index in batch])
+        def descend(learner: Any, epochs: int, rate: float) -> list[float]:
+            def loss(batch: Sequence[int]) -> Any:
+                return self._loss(learner, [rows[index] for index in batch], teacher)
 
-        return network, self.descend(network, len(rows), (own.batch, own.batch), loss, own.epochs, own.rate)
+            return self.descend(learner, len(rows), (own.batch, own.batch), loss, epochs, rate)
 
-    def _loss(self, network: Any, batch: Sequence[OptionRow]) -> Any:
+        if own.teacher is not None:
+            larger = networks.teacher_encoder(torch, Path(own.teacher))
+            learner = networks.choice_network(torch, larger, larger.width).to(self.device)
+            descend(learner, own.teacher_epochs, own.teacher_rate)
+            teacher = learner
+        return network, descend(network, own.epochs, own.rate)
+
+    def _loss(self, network: Any, batch: Sequence[OptionRow], teacher: Any) -> Any:
+        settings, nn = self.settings, self.torch.nn.functional
         drawn = [self._drawn(row) for row in batch]
-        scores = self._read(network, batch, drawn, self.settings.options)
-        scores = self.torch.cat((network.none.expand(len(batch), 1), scores), 1)
+        scores = self._scores(network, batch, drawn)
         right = [int(row.options[kept[0]].is_right) for row, kept in zip(batch, drawn, strict=True)]
-        return self.torch.nn.functional.cross_entropy(scores, self.tensor(right))
+        loss = nn.cross_entropy(scores, self.tensor(right))
+        if teacher is None:
+            return loss
+        with self.torch.no_grad():
+            told = nn.softmax(self._scores(teacher, batch, drawn) / settings.softness, 1)
+        apart = nn.kl_div(nn.log_softmax(scores / settings.softness, 1), told, reduction="batchmean")
+        return (1 - settings.taught) * loss + settings.taught * settings.softness**2 * apart
+
+    def _scores(self, network: Any, batch: Sequence[OptionRow], drawn: Sequence[Sequence[int]]) -> Any:
+        """Return the score of no option, then those of the drawn options, one row per question."""
+        read = self._read(network, batch, drawn, self.settings.options)
+        return self.torch.cat((network.none.expand(len(batch), 1), read), 1)
 
     def _read(self, network: Any, rows: Sequence[OptionRow], chosen: Sequence[Sequence[int]], width: int) -> Any:
         """Return the scores of the chosen options, one row per question."""

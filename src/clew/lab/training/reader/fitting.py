@@ -451,14 +451,17 @@ def train_reader(
     *,
     left_out: str | None = None,
     epochs: int = 7,
+    teacher: Path | None = None,
     seed: int = 0,
     say: Callable[[str], None] = print,
 ) -> dict[str, float]:
     """Train on all schemas except those left out, and measure on these.
 
-    `left_out` is a fold such as "0/3", or prefixes of schema names such as "j_,k_".
+    `left_out` is a fold such as "0/3", or prefixes of schema names such as "j_,k_". `teacher` is the folder of a larger
+    encoder with the words of uncased BERT.
     """
-    settings, schemas = ReaderSettings(epochs=epochs, seed=seed), read_sources(sources)
+    choice = ChoiceSettings(teacher=None if teacher is None else str(teacher))
+    settings, schemas = ReaderSettings(epochs=epochs, seed=seed, choice=choice), read_sources(sources)
     left: Schemas = []
     if left_out is not None and "/" in left_out:
         schemas, left = split(schemas, *parse_fold(left_out), seed)
