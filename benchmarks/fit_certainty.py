@@ -7,8 +7,8 @@ Every FOLDER holds folders of a base each, as for answers.py. Of every question 
 and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
 questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows, with
 --tables questions of WikiTableQuestions that follow those that reader_tables.py took (--learned). The certainty is a
-logistic regression over graphs whose sum is scaled so that it holds over each kind of base alike; the figures shown are
-for bases left out of it in five folds.
+logistic regression over graphs whose sum is scaled, and shifted for tables, so that it holds over each kind of base
+alike. A wrong answer counts more than a right one. The figures shown are for bases left out of it in five folds.
 """
 
 import argparse
@@ -32,6 +32,10 @@ from clew.lab.evaluation.judging import score
 
 FOLDS = 5
 PENALTY = 3.0
+RIGHT, WRONG = 2, 3
+"""How much an answer counts. A wrong one counts more, so that the certainty errs on the low side."""
+TABLE = "one_table"
+"""The feature that tells tables from graphs. It has no weight among graphs."""
 TRIED = 0.9
 """Certainty of every reading while its answer is judged."""
 
@@ -102,19 +106,24 @@ def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
     return values, np.array([row.is_right for row in rows], dtype=np.float64)
 
 
-def balanced(rows: list[Row]) -> list[Row]:
-    """Repeat rows so that graphs, databases and tables count about the same."""
+def weighted(rows: list[Row]) -> list[Row]:
+    """Repeat rows so that graphs, databases and tables count about the same, and wrong ones more than right ones."""
     counts = Counter(row.kind for row in rows)
-    return [row for row in rows for _ in range(round(max(counts.values()) / counts[row.kind]))]
+    return [
+        row
+        for row in rows
+        for _ in range(round(max(counts.values()) / counts[row.kind]) * (RIGHT if row.is_right else WRONG))
+    ]
 
 
 def fitted(rows: list[Row], names: list[str]) -> tuple[Any, float]:
-    """Fit the weights on graphs, then scale their sum so that the certainty holds over each kind of base alike."""
+    """Fit the weights on graphs, then scale their sum and shift it for tables, so that it holds over all kinds."""
     graphs = [row for row in rows if row.kind == "graph"]
     weights, bias = logistic(*matrix(graphs or rows, names), PENALTY)
-    values, labels = matrix(balanced(rows), names)
-    (scale,), shift = logistic((values @ weights + bias)[:, None], labels, 0.0)
-    return weights * scale, bias * scale + shift
+    values, labels = matrix(weighted(rows), names)
+    tables = values[:, names.index(TABLE)]
+    (scale, table), shift = logistic(np.column_stack((values @ weights + bias, tables)), labels, 0.0)
+    return weights * scale + table * (np.array(names) == TABLE), bias * scale + shift
 
 
 def report(rows: list[Row], names: list[str]) -> None:

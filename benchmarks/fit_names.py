@@ -2,9 +2,10 @@
 
 usage: python benchmarks/fit_names.py BASE.kb=QUESTIONS.jsonl … [-o FILE] [--test BASE.kb=QUESTIONS.jsonl …]
 
-Each line of QUESTIONS has a question and its mentions. Every question is read three times over its base by the
+Each line of QUESTIONS has a question and its mentions. Every question is read four times over its base by the
 shipped encoders: as it is, which teaches words that are no names, and with one name replaced, which teaches the words
-of names: by one or two everyday nouns, and by a made-up word or a name from another base. The base knows none of them.
+of names: by one or two everyday nouns, by a made-up word or a name from another base, and by a word of a name that the
+base has beside a word of another name ("South America" where there is a South Park). The base knows none of them.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def cased(rng: random.Random, name: str, like: str) -> str:
 
 
 def variants(
-    question: dict[str, Any], others: Sequence[str], rng: random.Random
+    question: dict[str, Any], own: Sequence[str], others: Sequence[str], rng: random.Random
 ) -> Iterator[tuple[str, str, tuple[int, int]]]:
     """The kind, the question, and the span of the name that was put into it."""
     text = question["question"]
@@ -81,7 +82,9 @@ def variants(
         old = rng.choice(mentions)
         at, kind = text.find(old), rng.choice(("other", "made up"))
         name = cased(rng, made_up(rng) if kind == "made up" else rng.choice(others), old)
-        for what, new in (("noun", " ".join(rng.sample(nouns(), rng.choice((1, 1, 2))))), (kind, name)):
+        halves = [rng.choice(own).split()[0], rng.choice(others).split()[-1]]
+        part = cased(rng, " ".join(rng.sample(halves, 2) if rng.random() < 1 / 3 else halves), old)
+        for what, new in (("noun", " ".join(rng.sample(nouns(), rng.choice((1, 1, 2))))), (kind, name), ("part", part)):
             yield what, text[:at] + new + text[at + len(old) :], (at, at + len(new))
 
 
@@ -94,9 +97,10 @@ def rows_of(pairs: Sequence[str], count: int, seed: int) -> Iterator[Row]:
     others = [one["text"] for some in asked.values() for question in some for one in question.get("mentions", ())]
     for base, questions in asked.items():
         tools = clew.open(base).tools
+        names = [one["text"] for question in questions for one in question.get("mentions", ())]
         for number, question in enumerate(rng.sample(questions, min(count, len(questions)))):
             own = [one["text"] for one in question.get("mentions", ())]
-            for kind, text, (start, end) in variants(question, others, rng):
+            for kind, text, (start, end) in variants(question, names, others, rng):
                 if kind != "as it is" and any(link.how == "exact" for link in tools.names.link(text[start:end], k=1)):
                     continue
                 for token_start, token_end, features in read(tools, text):
@@ -150,7 +154,7 @@ def report(rows: Sequence[Row], weights: Floats, bias: float) -> None:
         if row.is_name or row.reading[2] == "as it is":
             likely = float(1 / (1 + np.exp(-(row.features @ weights + bias))))
             best[row.reading] = max(best.get(row.reading, 0.0), likely)
-    for kind in ("as it is", "noun", "other", "made up"):
+    for kind in ("as it is", "noun", "other", "made up", "part"):
         values = np.array([value for reading, value in best.items() if reading[2] == kind])
         shares = {least: round(float((values >= least).mean()), 3) for least in (0.1, 0.2, 0.3, 0.4, 0.5)}
         print(json.dumps({"kind": kind, "n": len(values)} | shares))

@@ -98,11 +98,3 @@ def unexplained(question: str, meaning: Meaning) -> str:
         and known.isdisjoint(terms(token.text))
     ]
     return " ".join(left)
-
-
-def strange_words(question: str, meaning: Meaning) -> list[str]:
-    """Return words with a capital or a digit inside a question that no name, number or plan explains."""
-    left = set(unexplained(question, meaning).split())
-    words = [question[token.start : token.end] for token in tokenise(question)[1:]]
-    is_shouted = question.isupper()
-    return [word for word in words if word in left and not is_shouted and (word[0].isupper() or word[-1].isdecimal())]

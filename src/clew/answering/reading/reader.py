@@ -26,7 +26,7 @@ from clew.answering.queries.linking import descendants, hierarchies
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined, strange_words
+from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
@@ -112,7 +112,7 @@ class Combiner:
     def certainty(self, features: dict[str, float]) -> float:
         """Return the probability that the first meaning is right."""
         if not self.weights:
-            return float(np.exp(features["choice"]))
+            return features["share"] * features["readable"]
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
         return float(1 / (1 + np.exp(-total)))
 
@@ -338,7 +338,7 @@ class LearnedReader:
         meanings = joined(sorted(meanings, key=lambda one: -one.score))
         features = self.features(question, meanings)
         if not encoders.reads_english:  # plans contain only English words
-            features |= {"strange": 0.0, "unexplained": 0.0, "everything": 0.0}
+            features |= {"unexplained": 0.0, "everything": 0.0}
         certainty = self.combiner.certainty(features)
         is_english = encoders.reads_english
         words = self._name_words(question, options[best], read[best], certainty) if is_english else ()
@@ -369,14 +369,23 @@ class LearnedReader:
         plan, left = first.plan, 1 - explained_part(question, first)
         is_plain = plan.form in ("list", "count", "exists", "value")
         asks_for_all = is_plain and not (plan.branches or plan.requirements or plan.mentions)
+        total = float(np.logaddexp.reduce([one.score for one in meanings]))  # the rest is for no plan at all
         return {
-            "choice": first.score,
-            "prior": max(first.prior, -12.0),
+            "readable": float(np.exp(total)),
+            "share": float(np.exp(first.score - total)),
             "lead": min(8.0, first.score - second.score) if second else 8.0,
-            "strange": float(len(strange_words(question, first))),
+            "prior": max(first.prior, -12.0),
             "unexplained": left,
             "everything": left if asks_for_all else 0.0,
+            "names": float(len(first.named)),
+            "words": float(len(question.split())),
+            "one_table": float(self._is_one_table),
         }
+
+    @cached_property
+    def _is_one_table(self) -> bool:
+        """Whether all relations start at the rows of one table."""
+        return len({row.head for row in self.schema.relations}) <= 1
 
     def _first_hops(self, kind: str, nodes: NodeSet) -> frozenset[int]:
         """Return the hops that have edges at nodes of a type."""

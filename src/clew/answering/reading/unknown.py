@@ -28,7 +28,7 @@ NAME = {True: 0.5, False: 0.3}
 """Minimum probability that a word belongs to a name: for readings above CERTAIN, and for other readings."""
 CERTAIN = 0.2
 """Minimum certainty of a reading to present."""
-OFFSET, BY_CERTAINTY, ROUNDING = 0.25, 0.6, 0.005
+OFFSET, BY_CERTAINTY, ROUNDING = 1.0, 0.6, 0.005
 """Reduction of a word's log odds of being a name: a constant, a factor for the reading's certainty, and smoothing."""
 BESIDE = 0.2
 """Minimum probability for a word next to a word of a name."""
