@@ -102,7 +102,7 @@ def test_a_witness_shows_one_edge_per_edge_and_the_way_up_the_hierarchy(database
     kb = databases.kb
     pattern = '(x: gene) -[associated_with]-> (d: disease) and (d) -[has_phenotype]-> "Abnormal finger": phenotype'
     found = execute(kb, databases.tools.names, asked(f"find x where {pattern}"))
-    paths = found.evidence(kb, kb.find("FBN1"))
+    [paths] = found.evidence(kb, [kb.find("FBN1")])
     marfan, bardet = sorted(path.in_words().split("; ") for path in paths)[::-1]
     assert bardet == [
         "FBN1 —associated_with→ Bardet-Biedl syndrome",
