@@ -70,9 +70,10 @@ def test_a_name_that_the_base_does_not_have_is_reported(base, question, name):
         ("Who maintains asyncoi?", {"Ørjan Lindqvist"}),
         ("Which modules are maintained by Meyerhof Konstanze?", {"re"}),
         ("Which modules are maintained by Orjan Lindqvist?", {"asyncio"}),
+        ("which modules are maintained by lindqvist", {"asyncio"}),
     ],
 )
-def test_misspelled_names_are_answered(base, question, names):
+def test_misspelled_and_shortened_names_are_answered(base, question, names):
     answer = base.ask(question)
     assert not answer.unknown
     assert {one.node.name for one in answer.matches} == names

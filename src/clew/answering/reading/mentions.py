@@ -114,10 +114,13 @@ def linked(text: str, spans: Iterable[tuple[int, int]], kb: Explorable, names: N
     """Return the likeliest link of a span that must be a name, or None if no span has a likely link."""
     best, found = LINKED, None
     for start, end in spans:
-        links = names.spelled(text[start:end], k=LINKS)
-        likely = link_probability(text[start:end], links)
-        if likely >= (max(best, PLAIN) if text[start:end].islower() else best):
-            best, found = likely, Mention(start, end, text[start:end], links)
+        name = text[start:end]
+        links = names.spelled(name, k=LINKS)
+        likely = link_probability(name, links)
+        # In a question without capitals, whole words of a name may be that name: "films by hitchcock".
+        is_part = text.islower() and bool(links) and {*form_of(name).split()} <= {*form_of(links[0].alias).split()}
+        if likely >= (max(best, PLAIN) if name.islower() and not is_part else best):
+            best, found = likely, Mention(start, end, name, links)
     return None if found is None else replace(_named(found, kb), is_certain=True)
 
 
