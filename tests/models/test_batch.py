@@ -61,7 +61,7 @@ def test_rounds_go_on_where_they_were_and_nothing_is_asked_twice(tmp_path):
         asked.append(answer_all(tmp_path))
     assert asked == [3, 3, 0]
     assert results == [f"echo second, after echo first {name}" for name in "abc"]
-    assert BatchFolder(tmp_path).waiting == 0
+    assert batch_runner.waiting(tmp_path) == []
 
 
 def test_all_missing_requests_of_a_call_wait_together_each_once(tmp_path):

@@ -119,10 +119,9 @@ def test_odd_characters_are_read(network, text):
     assert np.isfinite(seen.relevance)
 
 
-def test_the_weights_say_what_they_are(network, tmp_path):
+def test_the_weights_say_what_they_are(tmp_path):
     card = json.loads((SHIPPED / "card.json").read_text("utf-8"))
-    assert network.version == card["digest"][:12]
-    assert {"words", "start", "trained_on", "seed"} <= set(card)
+    assert {"digest", "words", "start", "trained_on", "seed"} <= set(card)
     assert (SHIPPED / "ORIGIN.md").is_file()
     with pytest.raises(ModelError, match="reinstall"):
-        _ = PassageNetwork(tmp_path).version
+        PassageNetwork(tmp_path).read("Who?", [("A title", "A text.")])

@@ -38,9 +38,8 @@ from clew.store.index.disk_vectors import vector_problems
 class RepairReport:
     """The problems of a base, the repairs made, and the remaining steps."""
 
-    folder: Path
-    problems: tuple[str, ...]
-    done: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -52,7 +51,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     if not problems and not vectors_are_behind(folder):
         with suppress(OSError):  # a read-only folder has no leftovers of a killed build
             forget_rows(folder)
-        return RepairReport(folder, (), ())
+        return RepairReport()
     done: list[str] = []
     notes: list[str] = []
     if verify(folder) or not _opens(folder):
@@ -70,7 +69,7 @@ def repair(folder: Path, say: Say = lambda _: None) -> RepairReport:
     left = check(folder)
     if left:
         raise CorruptError("; ".join(left))
-    return RepairReport(folder, tuple(problems), tuple(done), tuple(notes))
+    return RepairReport(tuple(problems), tuple(done), tuple(notes))
 
 
 def _opens(folder: Path) -> bool:

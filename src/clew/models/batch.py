@@ -66,12 +66,6 @@ class BatchFolder:
         """File of replies."""
         return self.folder / "replies.jsonl"
 
-    @property
-    def waiting(self) -> int:
-        """Number of requests without a reply."""
-        with self._lock:
-            return len(self._waiting)
-
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Return the replies. If any are missing, queue their requests and raise PendingError."""
         keys = [digest(request, self.name) for request in requests]

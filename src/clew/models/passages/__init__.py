@@ -55,11 +55,6 @@ class PassageNetwork:
     folder: Path = SHIPPED
     threads: int = min(4, os.cpu_count() or 1)
 
-    @cached_property
-    def version(self) -> str:
-        """Identifier of these weights."""
-        return str(self._card["digest"])[:12]
-
     def read(self, question: str, passages: Sequence[tuple[str, str]]) -> list[Seen]:
         """Score each (title, text) separately, so that passages do not influence each other."""
         first = [FIRST_TOKEN, *self._tokens(question, LONGEST_QUESTION)[0], LAST_TOKEN]

@@ -26,7 +26,6 @@ class Generation:
     id: int
     base: int
     identity: str
-    created: str
     facts: dict[str, Any]
     embeds: int
     """The base whose vectors it uses: its own, or the whole base for a view."""
@@ -59,7 +58,7 @@ def _current(address: Address) -> Generation:
     with connect(address) as connection:
         check_version(connection, address)
         row = connection.execute(
-            "SELECT g.id, g.base, g.identity, g.created::text, g.facts, coalesce(b.parent, b.id) FROM clew.base b "
+            "SELECT g.id, g.base, g.identity, g.facts, coalesce(b.parent, b.id) FROM clew.base b "
             "JOIN clew.generation g ON g.id = b.generation WHERE b.name = %s",
             [address.base],
         ).fetchone()
@@ -69,8 +68,8 @@ def _current(address: Address) -> Generation:
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             there = f"there are: {', '.join(names[:NAMED])}{more}" if names else "there is none yet"
             raise NotFoundError(f"no base {address.base!r} in {address}, {there}: run `clew build … -o {address}`")
-    number, base, identity, created, facts, embeds = row
-    return Generation(number, base, identity, created, json.loads(facts), embeds)
+    number, base, identity, facts, embeds = row
+    return Generation(number, base, identity, json.loads(facts), embeds)
 
 
 def open_database(address: Address, generation: Generation) -> Database:
@@ -104,13 +103,11 @@ def add_generation(
 ) -> Generation:
     """Create a generation with empty tables in the caller's transaction. A view refers to its source."""
     told = json.dumps(facts, ensure_ascii=False).replace("\\u0000", "\ufffd")
-    query = "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s)"
-    number, created = row_of(
-        connection, f"{query} RETURNING id, created::text", base, identity, told, view_of and view_of.id
-    )
+    query = "INSERT INTO clew.generation (base, identity, facts, source) VALUES (%s, %s, %s, %s) RETURNING id"
+    [number] = row_of(connection, query, base, identity, told, view_of and view_of.id)
     if view_of is not None:
         connection.execute("UPDATE clew.base SET parent = %s WHERE id = %s", [view_of.base, base])
-    made = Generation(number, base, identity, created, facts, base if view_of is None else view_of.embeds)
+    made = Generation(number, base, identity, facts, base if view_of is None else view_of.embeds)
     connection.execute(f"CREATE SCHEMA {made.schema}")
     connection.execute(f"SET LOCAL search_path = {made.schema}, public")
     connection.execute(sql_file("generation.sql"))
