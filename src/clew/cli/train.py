@@ -282,17 +282,20 @@ def qa_gnn(
     seconds = 60 * minutes if minutes else float("inf")
     settings = GraphSettings(steps=steps, seconds=seconds, seed=seed)
     figures = train_graph_network(lessons, output, settings, left_out=left_out, say=err.line)
-    show_figures("The graph network", figures, as_json=as_json)
-    if not as_json:
-        err.line(f"use it with `clew ask KB … --method qa_gnn -O weights={output}`")
+    use = f"`clew ask KB … --method qa_gnn -O weights={output}`"
+    show_figures("The graph network", figures, use, as_json=as_json)
 
 
-def show_figures(what: str, figures: Mapping[str, float], *, as_json: bool) -> None:
-    """Print the figures of a training."""
+def show_figures(what: str, figures: Mapping[str, float], use: str = "", *, as_json: bool) -> None:
+    """Print the figures of a training, and how to use its result unless they say that it is not usable."""
     if as_json:
         print_json(dict(figures))
-    else:
-        print_table(what, ("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
+        return
+    print_table(what, ("figure", "value"), [(name, f"{value:.3f}") for name, value in figures.items()])
+    if not figures.get("usable", True):
+        err.line("not usable: it is no better on the held-out data")
+    elif use:
+        err.line(f"use it with {use}")
 
 
 def feedback(

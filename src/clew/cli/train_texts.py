@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -59,9 +58,7 @@ def next_passage(
     figures = train_next_passage(
         sources, output, teacher=teacher, left_out=left_out, epochs=epochs, seed=seed, say=err.line
     )
-    show_figures("The embedder of passages", figures, as_json=as_json)
-    if not as_json:
-        err.line(f"use it with `clew embed KB --embedder {output}`")
+    show_figures("The embedder of passages", figures, f"`clew embed KB --embedder {output}`", as_json=as_json)
 
 
 def graph_to_text(
@@ -91,7 +88,7 @@ def graph_to_text(
     tuning = LanguageSettings(epochs, seconds=minutes and 60 * minutes, seed=seed)
     course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_graph_to_text(sources, course, measured_on or ())
-    _show_tuned("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
+    show_figures("Telling subgraphs", figures, f"--writer hf:{output} (clew subgraphs)", as_json=as_json)
 
 
 def traverser(
@@ -119,13 +116,5 @@ def traverser(
     tuning = LanguageSettings(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)
     course = Course(model, output, left_out, licence, tuning, err.line)
     figures = train_traverser(sources, course, measured_on or ())
-    _show_tuned(
-        "The next evidence", figures, f"-O traverser=generative -O traverser_model=hf:{output}", as_json=as_json
-    )
-
-
-def _show_tuned(what: str, figures: Mapping[str, float], use: str, *, as_json: bool) -> None:
-    show_figures(what, figures, as_json=as_json)
-    if not as_json:
-        told = f"use it with {use}" if figures["usable"] else "not usable: it is no better on the held-out data"
-        err.line(told)
+    use = f"-O traverser=generative -O traverser_model=hf:{output}"
+    show_figures("The next evidence", figures, use, as_json=as_json)
