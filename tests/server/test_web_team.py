@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from clew.core.errors import InputError, SourceError, StorageError
-from clew.server.store import SERVER, Actor, TeamFile
+from clew.server.store import Actor, TeamFile
 from clew.server.team import users as passwords
 from clew.server.team.team import Team
 from clew.server.wire_team import UserChange
@@ -108,8 +108,8 @@ def test_weak_passwords_are_refused(weak):
 
 def test_the_first_start_makes_an_admin_who_must_choose_another_password(tmp_path):
     team = Team.open(tmp_path / "new.db")
-    password = team.users.make_first_admin(SERVER)
-    assert team.users.make_first_admin(SERVER) is None
+    password = team.users.make_first_admin()
+    assert team.users.make_first_admin() is None
     page = visitor(app_of(make_settings(tmp_path, team)))
     me = page.sign_in("admin", password).json()
     assert me["must_change_password"]
@@ -483,7 +483,7 @@ from clew.server.store import Actor
 from clew.server.team.team import Team, TooManyError
 own, place = sys.argv[1:]
 team = Team.open(place)
-team.users.make_first_admin(Actor(own))
+team.users.make_first_admin()
 bob = team.store.row("SELECT id FROM user WHERE name = 'bob'")["id"]
 asked = 0
 for number in range(40):
@@ -502,7 +502,7 @@ print(asked)
 def test_two_servers_on_one_team_lose_nothing_of_each_other(place):
     """Two processes open it, give roles, make tokens and count questions at once."""
     team = Team.open(place)
-    team.users.make_first_admin(Actor("me"))
+    team.users.make_first_admin()
     team.users.make(Actor("me"), "bob", UserChange(asks_per_day=50))
     command = [sys.executable, "-c", SHARED]
     servers = [subprocess.Popen([*command, name, place], stdout=subprocess.PIPE, text=True) for name in "ab"]
@@ -518,9 +518,8 @@ def test_two_servers_on_one_team_lose_nothing_of_each_other(place):
 FIRST = """
 import sys
 from pathlib import Path
-from clew.server.store import SERVER
 from clew.server.team.team import Team
-print(Team.open(sys.argv[1]).users.make_first_admin(SERVER) or "nobody")
+print(Team.open(sys.argv[1]).users.make_first_admin() or "nobody")
 """
 
 

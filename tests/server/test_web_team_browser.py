@@ -6,7 +6,6 @@ import pytest
 
 from browser_fixtures import HOSTILE, flaws, is_problem
 from clew.server.settings import ClientLimits, ServerSettings
-from clew.server.store import SERVER
 from clew.server.team.team import Team
 from clew.store.building import build
 from conftest import tables
@@ -21,7 +20,7 @@ def started(tmp_path, hostile):
     """A server at its first start, and the password that it tells."""
     build(tables(), tmp_path / "open.kb")
     team = Team.open(tmp_path / "team.db")
-    password = team.users.make_first_admin(SERVER)
+    password = team.users.make_first_admin()
     bases = {"open": tmp_path / "open.kb", "hostile": hostile}
     with running(ServerSettings(bases, access=team, limits=ClientLimits(per_minute=100_000))) as address:
         yield address, password

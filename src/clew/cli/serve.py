@@ -170,9 +170,7 @@ def _refuse_files(state: str, given: Mapping[str, object]) -> None:
 
 def _team(team: Team) -> Team:
     """Return the users. On the first start, create an admin and print the password."""
-    from clew.server.store import SERVER
-
-    password = team.users.make_first_admin(SERVER)
+    password = team.users.make_first_admin()
     if password is not None:
         err.line(f"The first user is admin, with the password {password}: sign in and choose another one.")
     return team

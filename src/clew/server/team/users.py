@@ -22,7 +22,7 @@ from argon2.profiles import RFC_9106_LOW_MEMORY
 
 from clew.core.errors import InputError, NotFoundError
 from clew.server.access import EVERY_BASE, Role
-from clew.server.store import Actor, Store
+from clew.server.store import SERVER, Actor, Store
 from clew.server.wire_team import UserChange, UserReply
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{0,63}")
@@ -224,12 +224,12 @@ class Users:
         """Remove the roles of users on a base of this name."""
         self.store.note("DELETE FROM role WHERE base = ?", base)
 
-    def make_first_admin(self, actor: Actor) -> str | None:
+    def make_first_admin(self) -> str | None:
         """Create the user `admin` if there are no users. Return the initial password."""
         if self.store.row("SELECT 1 FROM user"):
             return None
         try:
-            return self.make(actor, "admin", UserChange(roles={EVERY_BASE: "admin"}))
+            return self.make(SERVER, "admin", UserChange(roles={EVERY_BASE: "admin"}))
         except InputError:  # another server has just created it
             return None
 
