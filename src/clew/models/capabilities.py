@@ -28,6 +28,7 @@ from clew.models.chat_replies import Lenient, room_to_think
 from clew.models.model_names import billions_in, is_reasoning, size_of
 from clew.models.openai_chat import JsonMode, OpenAIChat
 from clew.models.protocol import Capabilities, Completion, Message, Request, each
+from clew.models.structured import object_schema
 from clew.models.wrappers import Wrapping
 
 LOCAL_CONTEXT = 4096
@@ -98,12 +99,7 @@ KEPT_SECONDS = 7 * 86400.0
 PROBE = Request(
     (Message("user", "Is 7 a prime number?"),),
     max_tokens=32,
-    schema={
-        "type": "object",
-        "properties": {"verdict": {"enum": ["yes", "no"]}},
-        "required": ["verdict"],
-        "additionalProperties": False,
-    },
+    schema=object_schema({"verdict": {"enum": ["yes", "no"]}}),
     top_logprobs=2,
 )
 """Test request that does not mention JSON, so that a JSON reply proves that the server enforces the schema."""

@@ -151,8 +151,7 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
             places, lengths = positions(starts, np.minimum(side.group_start[groups + 1], starts + most))
             borders = np.append(0, np.cumsum(lengths))[side.node_groups[first : last + 1] - side.node_groups[first]]
             names = self._names.take(_positions(side.targets[places])).cast(pa.large_string())
-            offsets = pa.Array.from_buffers(pa.int64(), len(borders), [None, pa.py_buffer(borders.astype(np.int64))])
-            parts.append(pc.binary_join(pa.LargeListArray.from_arrays(offsets, names), line))
+            parts.append(pc.binary_join(pa.LargeListArray.from_arrays(_int64(borders), names), line))
         return pc.binary_join_element_wise(*parts, line)
 
     def columns(self) -> pa.RecordBatch:
