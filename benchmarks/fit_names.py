@@ -26,7 +26,7 @@ from clew.answering.methods.role_choice import reader_of
 from clew.answering.reading import unknown
 from clew.answering.reading.encoders import Floats
 from clew.answering.reading.mentions import find_named
-from clew.models.embedding.words import open_tokenizer
+from clew.models.embedding.onnx import open_tokenizer
 
 SYLLABLES = (
     "ka", "zu", "fli", "bro", "ste", "mon", "dra", "vi", "que", "lo", "sha", "pri", "no", "thu", "gam", "xi", "wel",

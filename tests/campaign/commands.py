@@ -33,7 +33,7 @@ from clew.documents.building import build_documents
 from clew.documents.repairing import repair
 from clew.lab.training.feedback import learn
 from clew.lab.training.own_base import AskedFor, keep_asked
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.server.store import Actor
 from clew.server.team.team import Team
 from clew.server.wire_team import UserChange

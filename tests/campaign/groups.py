@@ -34,7 +34,7 @@ from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.lab.training.feedback import learn
 from clew.lab.training.own_base import AskedFor, keep_asked
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.store.building import build, read_changes, update
 from clew.store.confirmed import Confirmed, keep_confirmed
 from clew.store.curation.merging import merge, undo

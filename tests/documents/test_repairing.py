@@ -16,7 +16,7 @@ from clew.core.errors import CorruptError, NotFoundError
 from clew.documents.building import build_documents
 from clew.documents.repairing import repair
 from clew.lab.training.own_base import AskedFor, keep_asked, read_asked
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.store.building import build, check, update
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed
 from clew.store.graph.arrays import ArrayKnowledgeBase

@@ -8,7 +8,7 @@ import pytest
 from clew.answering.reading.encoders import Encoders
 from clew.core.errors import SourceError
 from clew.lab.training.reader.examples import normal, read_sources
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 
 SCHEMAS = [("films", "Film", "Person", "directed_by", "cost"), ("books", "Book", "Author", "written_by", "pages")]
 

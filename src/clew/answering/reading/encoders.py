@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
 from clew.core.scores import round_network
-from clew.models.embedding.words import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, cut, embedders_tokenizer
+from clew.models.embedding.onnx import DIMENSION, FIRST_TOKEN, LAST_TOKEN, SharedWords, cut, embedders_tokenizer
 from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
 

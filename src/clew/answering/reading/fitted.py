@@ -19,7 +19,7 @@ import numpy as np
 from clew.answering.reading.scores import Floats
 from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, ModelError
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import FITTED, LEARNED, sealed_text, unsealed_text
 from clew.store.graph.protocol import Explorable

@@ -33,7 +33,7 @@ from clew.core.array_files import read_arrays
 from clew.core.errors import ModelError
 from clew.core.scores import round_network, round_scores
 from clew.core.types import EMPTY, IntArray, NodeSet
-from clew.models.embedding.words import DIMENSION, SharedWords, cut, embedders_tokenizer
+from clew.models.embedding.onnx import DIMENSION, SharedWords, cut, embedders_tokenizer
 from clew.models.onnx_runtime import open_session
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.protocol import KnowledgeBase

@@ -22,7 +22,7 @@ from clew.answering.reading.scores import MentionScores, QuantityScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.array_files import read_array
 from clew.core.scores import round_network
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.store.index.tokens import terms
 
 HEADS = (

@@ -12,7 +12,7 @@ from clew.core.types import IntArray
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, nearest_edges
 from clew.documents.graph.entity import entity_edges, mention_edges
 from clew.documents.graph.tfidf import tfidf_edges
-from clew.models.embedding.passage_embedder import asking_on
+from clew.models.embedding.onnx import asking_on
 from clew.models.protocol import Embedder
 
 

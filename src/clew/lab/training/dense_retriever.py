@@ -18,9 +18,7 @@ from clew.core.errors import InputError
 from clew.lab.training.exporting import export_encoder
 from clew.lab.training.gradient import Contrast, ContrastSettings, Descent, TokenisedQuestion
 from clew.lab.training.networks import EncoderSize, open_torch, start_card, start_encoder, word_table
-from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN
-from clew.models.embedding.passage_embedder import ENCODER, QUESTIONS
-from clew.models.embedding.words import open_tokenizer
+from clew.models.embedding.onnx import CHARACTERS_PER_TOKEN, ENCODER, QUESTIONS, open_tokenizer
 from clew.models.model_card import digest_of_files, write_card
 
 LONGEST = 256

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.lab.training.networks import word_table
-from clew.models.embedding.words import DIMENSION
+from clew.models.embedding.onnx import DIMENSION
 from clew.models.model_card import digest_of_files, write_card
 from clew.models.onnx_runtime import quantize
 

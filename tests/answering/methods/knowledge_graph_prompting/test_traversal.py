@@ -26,7 +26,7 @@ from clew.documents.graph.edges import EdgeOptions
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.benchmark import GoldenPassages
-from clew.models.embedding.passage_embedder import asking_on
+from clew.models.embedding.onnx import asking_on
 from clew.models.protocol import Completion
 from clew.store.building import build
 from clew.store.open_base import OpenBase

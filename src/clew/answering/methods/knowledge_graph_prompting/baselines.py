@@ -29,7 +29,7 @@ from clew.core.errors import ReplyError
 from clew.core.proper_names import sentences
 from clew.core.roles import Source
 from clew.core.types import Answer, NodeSet, Ranking
-from clew.models.embedding.passage_embedder import asking_on
+from clew.models.embedding.onnx import asking_on
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
 from clew.models.tokens import count_tokens, cut_to_question

@@ -37,9 +37,8 @@ from clew.core.disk import file_sha256
 from clew.core.errors import InputError, NotFoundError
 from clew.core.schema import refuse_other_schema
 from clew.core.types import Answer
-from clew.models.embedding.onnx import read_settings
+from clew.models.embedding.onnx import CARD, QUESTIONS, PassageEmbedder, read_settings
 from clew.models.embedding.opening import CachedEmbedder
-from clew.models.embedding.passage_embedder import CARD, QUESTIONS, PassageEmbedder
 from clew.store.index.build import index_vectors, vector_folder
 from clew.store.index.fusion import reciprocal_rank_fusion
 from clew.store.index.vector_store import VectorStore

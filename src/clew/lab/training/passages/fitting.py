@@ -23,7 +23,7 @@ from clew.lab.training.gradient import Descent, Ids, parts
 from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.passages.examples import PassageQuestion, PassageSource, read_source
 from clew.models import passages as reading
-from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
+from clew.models.embedding.onnx import FIRST_TOKEN, LAST_TOKEN, open_tokenizer
 from clew.models.model_card import add_figures
 from clew.models.passages import PassageNetwork
 

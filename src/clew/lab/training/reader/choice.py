@@ -21,7 +21,7 @@ from clew.answering.reading.scoring import Labels, QuestionScorer, masked, share
 from clew.lab.training import networks
 from clew.lab.training.gradient import Descent, Ids
 from clew.lab.training.reader.examples import Example, SchemaExamples, normal
-from clew.models.embedding.words import FIRST_TOKEN, LAST_TOKEN
+from clew.models.embedding.onnx import FIRST_TOKEN, LAST_TOKEN
 from clew.models.passages import SHIPPED as PASSAGES
 
 Tokens = Callable[[Sequence[str]], list[Ids]]

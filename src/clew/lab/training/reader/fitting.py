@@ -39,7 +39,7 @@ from clew.lab.training.reader.choice import (
     propose,
 )
 from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, read_sources
-from clew.models.embedding.words import open_tokenizer
+from clew.models.embedding.onnx import open_tokenizer
 from clew.models.model_card import add_figures
 
 Schemas = list[SchemaExamples]
