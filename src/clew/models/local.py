@@ -13,12 +13,12 @@ from typing import Any
 
 from clew.core.errors import MissingExtraError, NotFoundError, ReplyError, needing
 from clew.models.batch_runner import LocalModel, holds_replies_to_schemas
-from clew.models.chat_replies import read_chat_reply, without_thoughts
+from clew.models.chat_replies import read_chat_reply
 from clew.models.generation import several_replies
 from clew.models.model_card import CARD, check_card
 from clew.models.model_names import capabilities_by_name
 from clew.models.openai_chat import chat_body
-from clew.models.protocol import Capabilities, Completion, Request, Usage
+from clew.models.protocol import Capabilities, Completion, Request
 
 
 @dataclass(frozen=True)
@@ -127,16 +127,7 @@ class HuggingFaceModel:
             for place in sorted(set(range(len(requests))) - set(single)):
                 completions[place] = several_replies(self._model, requests[place])
             for order, reply in self._model.answer([chat_body(requests[place], self.name) for place in single]):
-                place = single[order]
-                if isinstance(reply, str):
-                    completions[place] = Completion("", error=reply)
-                    continue
-                usage = Usage(reply.prompt_tokens, reply.completion_tokens, seconds=reply.seconds)
-                alternatives = tuple(
-                    {top["token"]: top["logprob"] for top in (*entry["top_logprobs"], entry)}
-                    for entry in reply.logprobs
+                completions[single[order]] = (
+                    Completion("", error=reply) if isinstance(reply, str) else read_chat_reply(reply.body(self.name))
                 )
-                text = without_thoughts(reply.text)
-                alternatives = alternatives if text == reply.text else ()
-                completions[place] = Completion(text, usage, cut=reply.cut, logprobs=alternatives)
         return completions
