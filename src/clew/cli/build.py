@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from clew.cli.options import AnyBase, AsJson, Ray
+from clew.cli.options import AnyBase, AsJson, Ray, listed
 from clew.cli.output import err, out, print_json, progress_bar, stages, tell
 from clew.core.errors import InputError
 
@@ -140,7 +140,7 @@ def build(
     rules = {} if visible is None else read_rules(visible)
     given_apart = nodes or edges or triples or len(files) < len(sources or ())
     if files and (documents or (not given_apart and hold_documents(files, follow_links=follow_links))):
-        kinds = DEFAULT_KINDS if graph is None else tuple(kind for kind in graph.split(",") if kind)
+        kinds = DEFAULT_KINDS if graph is None else listed(graph)
         joined = EdgeOptions(kinds, neighbours)
         limits = DocumentOptions(passage_length, joined, most_megabytes, follow_links=follow_links)
         wanted = replace(limits, entities=entities, visible=rules)

@@ -173,7 +173,7 @@ def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | Non
 
     if graph is None and neighbours is None:
         return None
-    options = EdgeOptions() if graph is None else EdgeOptions(tuple(kind for kind in graph.split(",") if kind))
+    options = EdgeOptions() if graph is None else EdgeOptions(opt.listed(graph))
     return options if neighbours is None else replace(options, neighbours=neighbours, nearest=neighbours)
 
 

@@ -125,6 +125,11 @@ def corrections(fix: list[str] | None, exclude: list[str] | None) -> dict[str, t
     return found
 
 
-def group_names(given: str | None) -> list[str] | None:
-    """Parse groups: `"hr, board"` → `["hr", "board"]`. None means access to the whole base."""
-    return None if given is None else [group.strip() for group in given.split(",") if group.strip()]
+def listed(given: str) -> tuple[str, ...]:
+    """Parse a list: `"hr, board"` → `("hr", "board")`."""
+    return tuple(part.strip() for part in given.split(",") if part.strip())
+
+
+def group_names(given: str | None) -> tuple[str, ...] | None:
+    """Parse groups. None means access to the whole base."""
+    return None if given is None else listed(given)

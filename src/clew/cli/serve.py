@@ -140,7 +140,7 @@ def serve(
         Sources(tuple(source or ())),
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
-        tuple(group_names(groups) or ()),
+        group_names(groups) or (),
         (lambda line: err.line(line)) if log else None,
         warm=True,
     )
@@ -221,7 +221,7 @@ def mcp(
         from clew.server.runs import Metrics, Runs
         from clew.server.serving import Served
         from clew.server.settings import ServerSettings, named_places
-    served = Served(ServerSettings(named_places(bases), groups=tuple(group_names(groups) or ())))
+    served = Served(ServerSettings(named_places(bases), groups=group_names(groups) or ()))
     for base in served.bases.values():
         base.base()
     server = McpServer(Asker(served, Runs(), Metrics()), served.bases)

@@ -59,7 +59,7 @@ def synth(
     from clew.models.prices import Estimate
 
     refuse_existing(trace, force=force)
-    wanted = BenchmarkOptions(count, _listed(kinds), templates, _listed(roles), seed, beside)
+    wanted = BenchmarkOptions(count, opt.listed(kinds), templates, opt.listed(roles), seed, beside)
     tools = open_base(base, groups=opt.group_names(groups)).tools
     if estimate:
         free = model == "none"
@@ -97,7 +97,3 @@ def show(made: Made) -> None:
     out.line(statistics_table(made.statistics))
     for remark in made.remarks:
         err.line(remark)
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics
+from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics, listed
 from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
 from clew.core.errors import InputError
 
@@ -76,7 +76,7 @@ def ranker(
     )
     settings = RankerSettings(
         kind,
-        tuple(part.strip() for part in features.split(",") if part.strip()),
+        listed(features),
         trees=TreeSettings((0.1,), (6,), seed=seed) if quick else TreeSettings(seed=seed),
         neural=NeuralSettings(encoder, epochs=epochs, seed=seed),
         seed=seed,
