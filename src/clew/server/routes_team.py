@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from clew.core.errors import ClewError
-from clew.server.access import EVERY_BASE, Grant
+from clew.server.access import EVERY_BASE, Grant, Role
 from clew.server.guard import CALLBACK, SIGN_IN, network_of
 from clew.server.state import GrantOf, State, StateOf, actor_of, base_of, grant_of, state_of
 from clew.server.store import Actor
@@ -22,7 +22,6 @@ from clew.server.wire_team import (
     NewUser,
     PasswordChange,
     PasswordReply,
-    RoleName,
     RoleRequest,
     SignIn,
     TokenReply,
@@ -204,7 +203,7 @@ def audit(
 
 
 @router.get("/v1/bases/{base}/members", dependencies=[Depends(base_admin_of)])
-def members(base: str, team: TeamOf) -> dict[str, RoleName]:
+def members(base: str, team: TeamOf) -> dict[str, Role]:
     """Return users with an explicit role on this base."""
     return team.users.members(base)
 
@@ -212,7 +211,7 @@ def members(base: str, team: TeamOf) -> dict[str, RoleName]:
 @router.put("/v1/bases/{base}/members/{name}")
 def set_member(
     base: str, name: str, asked: RoleRequest, request: Request, team: TeamOf, grant: BaseAdminOf
-) -> dict[str, RoleName]:
+) -> dict[str, Role]:
     """Give a user a role on this base, or remove it."""
     team.users.set_member(actor_of(request, grant), base, name, asked.role)
     return team.users.members(base)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from clew.server.access import Role
 from clew.server.wire import Reply, WireRequest
 
-RoleName = Literal["reader", "editor", "admin"]
 Secret = Annotated[str, Field(min_length=1, max_length=1000)]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
 MAX_ROLES = 1000
@@ -44,13 +44,13 @@ class TokenRequest(_Request):
 class RoleRequest(_Request):
     """A role on a base. Null removes it."""
 
-    role: RoleName | None
+    role: Role | None
 
 
 class UserChange(_Request):
     """Changes of a user by an admin. Omitted fields stay unchanged."""
 
-    roles: Annotated[dict[Label, RoleName], Field(max_length=MAX_ROLES)] | None = None
+    roles: Annotated[dict[Label, Role], Field(max_length=MAX_ROLES)] | None = None
     """Role by base. `*` means all bases, and its admin is the admin of the server."""
     groups: Annotated[list[Label], Field(max_length=MAX_ROLES)] | None = None
     """Groups whose part of a base the user may see."""
@@ -69,7 +69,7 @@ class MeReply(Reply):
     """The signed-in user and permissions."""
 
     name: str
-    roles: dict[str, RoleName]
+    roles: dict[str, Role]
     csrf: str | None
     """Value for the header `x-csrf-token` of requests with changes."""
     must_change_password: bool
@@ -83,7 +83,7 @@ class UserReply(Reply):
     """A user, as shown to an admin."""
 
     name: str
-    roles: dict[str, RoleName]
+    roles: dict[str, Role]
     groups: tuple[str, ...]
     asks_per_day: int | None
     active: bool

@@ -24,7 +24,7 @@ from clew.core.disk import refuse_readable
 from clew.core.errors import InputError
 from clew.core.limits import read_bounded
 from clew.core.texts import parse_json, read_toml
-from clew.server.access import Role, digest_of
+from clew.server.access import ROLES, Role, digest_of
 from clew.server.guard import CALLBACK
 from clew.server.settings import is_loopback
 from clew.server.store import Actor
@@ -134,7 +134,7 @@ class Provider:
 
     def _roles(self, given: list[str]) -> dict[str, Role] | None:
         """Return the highest role on each base, or None if the provider does not assign roles."""
-        rules = sorted(self.settings.role, key=lambda rule: ("reader", "editor", "admin").index(rule.role))
+        rules = sorted(self.settings.role, key=lambda rule: ROLES.index(rule.role))
         return {rule.base: rule.role for rule in rules if rule.value in given} if rules else None
 
     def _exchanged(self, code: str, verifier: str) -> str:
