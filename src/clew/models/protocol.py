@@ -118,21 +118,17 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Identifier of the model in caches, traces and reports."""
-        ...
 
     @property
     def context_tokens(self) -> int:
         """Maximum tokens of a prompt and its reply together."""
-        ...
 
     @property
     def capabilities(self) -> Capabilities:
         """Capabilities. The first access may send one short request."""
-        ...
 
     def complete(self, requests: Sequence[Request]) -> list[Completion]:
         """Answer every request. Raise only `PendingError`, if replies come later, and `AccessError`."""
-        ...
 
 
 @runtime_checkable
@@ -141,7 +137,6 @@ class Streaming(Protocol):
 
     def each(self, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
         """Yield one completion per request, in any order. Take a request only when there is capacity for it."""
-        ...
 
 
 def each(model: LanguageModel, requests: Iterable[Request]) -> Iterator[tuple[int, Completion]]:
@@ -162,13 +157,10 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """Identifier of the embedder. Vectors of different embedders are not comparable."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        ...
 
     def embed(self, texts: Sequence[str], *, role: Literal["query", "document"]) -> NDArray[np.float32]:
         """Return one unit vector per text."""
-        ...
