@@ -15,6 +15,7 @@ from typer import Argument, Option
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
 from clew.core.errors import InputError, needing
+from clew.store.postgres import is_address
 
 if TYPE_CHECKING:  # optional dependencies
     from clew.server.team.provider import Provider
@@ -157,7 +158,6 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
 
 
 def _refuse_files(state: str, given: Mapping[str, object]) -> None:
-    from clew.store.postgres import is_address
 
     if not is_address(state):
         raise InputError("--state requires a database: pass postgresql://USER@HOST/DATABASE")
@@ -186,7 +186,6 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List the users of a server, or reset a password. Use the page for all other changes."""
-    from clew.store.postgres import is_address
 
     with needing("web"):
         from clew.server.store import Actor

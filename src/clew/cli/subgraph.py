@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from clew.cli import options as opt
 from clew.cli.output import err, out, print_json, print_table, progress_bar
+from clew.core.disk import refuse_existing
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ def subgraph(
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.api import open as open_base
-    from clew.core.disk import refuse_existing
     from clew.models.opening import open_model
     from clew.store.graph.paths import PathLimits
 
@@ -109,7 +109,6 @@ def subgraphs(
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
     from clew.answering.methods.subgraph_reranking.method import open_source
     from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
-    from clew.core.disk import refuse_existing
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.benchmark import Benchmark, aliases_in
     from clew.lab.evaluation.rankers import PoolMaker, write_subgraphs

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics, listed
 from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
+from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -143,7 +144,6 @@ def reader(
     as_json: AsJson = False,
 ) -> None:
     """Fit the reader to a base in minutes, or train it on many schemas (extra `train`, hours without a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.store.graph.manifest import is_base
 
     if is_base(sources[0]):
@@ -208,7 +208,6 @@ def dense_retriever(
     as_json: AsJson = False,
 ) -> None:
     """Train encoders for questions and node documents of a base (needs the extra `train`, hours without a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.lessons import Trial, train_dense
     from clew.lab.synthesis.benchmark import BenchmarkOptions, make_benchmark
@@ -262,7 +261,6 @@ def qa_gnn(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that passes messages through a graph (extra `train`, minutes with a GPU, hours without)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.datasets.base import dataset_base
     from clew.lab.datasets.load import load_dataset
     from clew.lab.evaluation.lessons import graph_lessons

@@ -10,6 +10,8 @@ from typer import Argument, Option
 from clew.cli.options import AsJson
 from clew.cli.output import err
 from clew.cli.train import Epochs, LeftOut, Minutes, Seed, Weights, show_figures
+from clew.core.disk import refuse_foreign
+from clew.models.model_card import CARD
 
 Documents = Annotated[
     list[Path], Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
@@ -33,7 +35,6 @@ def passages(
     as_json: AsJson = False,
 ) -> None:
     """Train the network that reads a question with passages (needs the extra `train`, hours without a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.training.passages.fitting import train_passages
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of a passage network")
@@ -51,7 +52,6 @@ def next_passage(
     as_json: AsJson = False,
 ) -> None:
     """Train the embedder that finds the passages of an answer (needs the extra `train`, an hour without a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.training.next_passage import train_next_passage
 
     refuse_foreign(output, ("card.json", "steps"), "the weights of an embedder")
@@ -78,11 +78,9 @@ def graph_to_text(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to describe subgraphs in sentences (extra `train`, a minute on a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.graph_to_text import train_graph_to_text
     from clew.lab.training.language import LanguageSettings
-    from clew.models.model_card import CARD
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = LanguageSettings(epochs, seconds=minutes and 60 * minutes, seed=seed)
@@ -106,11 +104,9 @@ def traverser(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune a language model to write missing evidence for a question (extra `train`, better with a GPU)."""
-    from clew.core.disk import refuse_foreign
     from clew.lab.training.fine_tuning import STEPS, Course
     from clew.lab.training.language import LanguageSettings
     from clew.lab.training.traverser import train_traverser
-    from clew.models.model_card import CARD
 
     refuse_foreign(output, (CARD, STEPS), "fine-tuned model")
     tuning = LanguageSettings(epochs, 2e-4, seconds=minutes and 60 * minutes, seed=seed)

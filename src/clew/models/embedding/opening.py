@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -28,9 +28,7 @@ from clew.core.errors import InputError, ModelError, UntrustedEmbedder, needing
 from clew.models.embedding.multilingual import MULTILINGUAL, MultilingualEmbedder
 from clew.models.embedding.onnx import ENCODER, OnnxEmbedder, PassageEmbedder, bundled_card, find_onnx, folder_card
 from clew.models.protocol import Embedder
-
-if TYPE_CHECKING:
-    from clew.models.settings import Settings
+from clew.models.settings import Settings
 
 
 class HashEmbedder:
@@ -156,8 +154,6 @@ def trusted_embedder(remembered: str | None, base: object) -> str:
     spec = remembered or DEFAULT
     if spec in SHIPPED:
         return spec
-    from clew.models.settings import Settings
-
     settings = Settings.load()
     if spec in settings.embedders:
         return spec
@@ -193,7 +189,6 @@ def open_embedder(spec: str | None = None, *, threads: int | None = None, settin
 
 def _remote(spec: str, settings: Settings | None) -> Embedder:
     from clew.models.embedding.endpoint import EndpointEmbedder  # bundled embedders need no HTTP client
-    from clew.models.settings import Settings
 
     settings = settings or Settings.load()
     if spec.startswith("openai:"):
