@@ -19,24 +19,24 @@ from clew.answering.methods.role_choice import corrected
 from clew.answering.queries.corrections import Corrections
 from clew.core.disk import draft_of, refuse_existing
 from clew.core.errors import InputError, needing
+from clew.core.schema import Schema
 from clew.core.trace import Recorder, Span
 from clew.core.types import Answer, Direction
 from clew.models.budget import Budget, Ledger
+from clew.models.protocol import Embedder, LanguageModel
+from clew.store.graph.tables import Tables
 from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of thing
     from clew.answering.conversation import Conversation
     from clew.answering.exploring import ShownSubgraph
     from clew.answering.methods.agent.tools import FoundNode
-    from clew.core.schema import Schema
     from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
     from clew.lab.datasets.questions import Dataset
     from clew.lab.evaluation.page import Evaluation
     from clew.models.prices import Estimate
-    from clew.models.protocol import Embedder, LanguageModel
     from clew.store.building import BuildReport
-    from clew.store.graph.tables import Tables
     from clew.store.graph.visibility import Rules
     from clew.store.sources.files import SourceOptions
 
@@ -354,7 +354,6 @@ def build(
     from clew.store.building import build as build_base
     from clew.store.building import into
     from clew.store.graph.schema_file import schema_edits
-    from clew.store.graph.tables import Tables
     from clew.store.graph.visibility import restricted
     from clew.store.remote_bases import read_remote_nodes, with_logins
     from clew.store.sources.categories import with_categories
