@@ -24,6 +24,8 @@ LEVELS = 4
 """Number of coverage levels to search for a gutter, starting with the lowest."""
 WIDE_GAP = 1.2
 """Minimum gap between words of different columns, as a multiple of the font size."""
+THIN = 3.0
+"""Maximum thickness of a rule, in points."""
 
 
 class Box(NamedTuple):

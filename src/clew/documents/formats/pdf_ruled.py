@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import rustworkx
 
-from clew.documents.formats.pdf_lines import Box, PrintedTable, PrintedWord, Segment, rows_of, segments_of
+from clew.documents.formats.pdf_lines import THIN, Box, PrintedTable, PrintedWord, Segment, rows_of, segments_of
 from clew.documents.formats.pdf_unruled import NUMERIC, aligned_table, cell_text, cells_of_row, columns_of, placed
 
-THIN = 3.0
-"""Maximum thickness of a rule, in points."""
 NEAR = 3.0
 """Maximum distance at which two rules meet, in points."""
 MAX_RULES = 1000

@@ -20,7 +20,7 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 from numpy.typing import NDArray
 
-from clew.documents.formats.pdf_lines import Box, Font, PrintedWord
+from clew.documents.formats.pdf_lines import THIN, Box, Font, PrintedWord
 
 MAX_CHARACTERS = 100_000
 """Maximum number of characters of a page. A printed page has about 3,000."""
@@ -214,8 +214,6 @@ def _font(text_page: Any, index: int, view: View) -> Font:
 
 MAX_OBJECTS = 20_000
 """Maximum number of drawn objects of a page. Drawings and maps have more, tables do not."""
-THIN = 3.0
-"""Maximum thickness of a rule, in points."""
 SMALL = 12.0
 """Maximum size of a mark in a figure, in points. Larger shapes may frame a cell."""
 MAX_SIDES = 60
