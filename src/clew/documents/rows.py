@@ -18,7 +18,7 @@ from clew.documents.graph.entity import known_entities, subjects
 from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPart
 from clew.models.protocol import Embedder
 from clew.store.graph.schema_file import SchemaEdits, TypeEdit
-from clew.store.graph.tables import Piece, Tables
+from clew.store.graph.tables import STRING, Piece, Tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,6 @@ class DocumentOptions:
     """Follow links out of the given folders. Without it they are skipped and listed."""
 
 
-STRING = pa.large_string()
 NODES = pa.schema(
     [
         ("key", STRING),

@@ -14,7 +14,7 @@ from clew.core.proper_names import PhraseMatcher, acronyms, matcher, name_key, p
 from clew.core.types import NodeSet
 from clew.documents.graph.edges import EdgeOptions, PassageEdges, most_shared
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.tables import Piece, Tables
+from clew.store.graph.tables import STRING, Piece, Tables
 from clew.store.group_views import view_for
 from clew.store.index.tokens import stop_words
 
@@ -106,7 +106,6 @@ def _explained(texts: Sequence[str], documents: Sequence[int]) -> dict[int, dict
 
 SHORTEST = 3
 """Minimum characters of a name to search for. Shorter names occur by chance."""
-STRING = pa.large_string()
 
 
 def known_entities(base: Path, texts: Sequence[str], keys: pa.Array) -> Tables:

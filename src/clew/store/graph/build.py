@@ -18,8 +18,8 @@ from clew.core.schema import NodeType, Relation, Schema, leads_down, may_be_pare
 from clew.core.types import IntArray
 from clew.store.graph.adjacency import Adjacency, LongArray
 from clew.store.graph.manifest import Facts
-from clew.store.graph.node_table import STRING, attribute_table, node_table, require
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, Piece, Problems, Tables
+from clew.store.graph.node_table import attribute_table, node_table, require
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, HIDDEN, NODE_COLUMNS, STRING, Piece, Problems, Tables
 
 BLOCK = 1_000_000
 """Number of edges counted at once, so that each temporary array takes about 8 MB."""

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Problems, Tables, texts_of
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, STRING, Piece, Problems, Tables, texts_of
 
-STRING = pa.large_string()
 STRINGS = pa.large_list(pa.large_string())
 
 

@@ -39,6 +39,8 @@ class Problems:
             self.listed.append(Problem(message, file, line))
 
 
+STRING = pa.large_string()
+"""Type of texts in tables."""
 NODE_COLUMNS = ("key", "type", "name", "aliases", "text")
 """Columns with a special meaning. All other columns are attributes. Only `key` is required."""
 GROUPS = "clew:groups"

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_toml
-from clew.store.graph.node_table import STRING, STRINGS
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, Piece, Tables, Visibility, texts_of
+from clew.store.graph.node_table import STRINGS
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, STRING, Piece, Tables, Visibility, texts_of
 
 MAX_LISTED = 20
 """Maximum number of nodes and edges that an error lists."""

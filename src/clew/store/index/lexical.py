@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from clew.core.scores import SIGNIFICANT_DIGITS
 from clew.core.types import IntArray, NodeSet, Ranking, places_in
 from clew.store.graph.adjacency import map_array
+from clew.store.graph.tables import STRING
 from clew.store.index.fusion import GroupedMembers, join_groups
 from clew.store.index.strings import SortedStrings, sorted_codes
 from clew.store.index.tokens import (
@@ -30,8 +31,6 @@ from clew.store.index.tokens import (
     terms,
     tokenise_column,
 )
-
-STRING = pa.large_string()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

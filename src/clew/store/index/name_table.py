@@ -14,6 +14,7 @@ from rapidfuzz import fuzz, process
 
 from clew.core.types import IntArray, places_in
 from clew.store.graph.adjacency import map_array, positions
+from clew.store.graph.tables import STRING
 from clew.store.index.mentions import NameMatch, find_matches
 from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex, sorted_codes
 from clew.store.index.tokens import Token, normalise, normalise_column
@@ -56,7 +57,6 @@ def _root(word: str) -> str:
     return word
 
 
-STRING = pa.large_string()
 NAME, ALIAS, SHORTENED = 0, 1, 2
 """Kinds of names: a node's name, an alias, or either without the brackets at its end."""
 

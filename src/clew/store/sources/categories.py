@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.nouns import singular
-from clew.store.graph.tables import GROUPS, NODE_COLUMNS, Piece, Tables
+from clew.store.graph.tables import GROUPS, NODE_COLUMNS, STRING, Piece, Tables
 from clew.store.graph.visibility import has_groups
 from clew.store.sources.files import stem_of
 from clew.store.sources.pieces import constant, is_list, is_text, lists_of, short_names
 from clew.store.sources.profile import profile_column
-
-_TEXT = pa.large_string()
 
 
 def with_categories(tables: Tables) -> Tables:
@@ -66,8 +64,8 @@ def _of_table(piece: Piece, types: set[str], old: Sequence[Piece]) -> Piece:
     kind = singular(table) if singular(table) in types else min(types) if len(types) == 1 else None
     if kind is None:
         return piece
-    keys = piece.table["key"].cast(_TEXT)
-    if any(pc.any(pc.starts_with(other.table["key"].cast(_TEXT), f"{table}/")).as_py() for other in old):
+    keys = piece.table["key"].cast(STRING)
+    if any(pc.any(pc.starts_with(other.table["key"].cast(STRING), f"{table}/")).as_py() for other in old):
         keys = value_keys(table, keys)
     made = piece.table.set_column(piece.table.column_names.index("key"), "key", keys)
     return replace(piece, table=made.append_column("type", constant(kind, piece.table.num_rows)))
@@ -97,16 +95,16 @@ def linked(tables: Tables, columns: Sequence[tuple[int, str]]) -> Tables:
 
 def value_keys(column: str | pa.ChunkedArray, texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Return keys such as `Origin/Japan`, since texts of different columns may be equal."""
-    before = pa.scalar(column, _TEXT) if isinstance(column, str) else column
-    return pc.binary_join_element_wise(before, texts, pa.scalar("/", _TEXT))
+    before = pa.scalar(column, STRING) if isinstance(column, str) else column
+    return pc.binary_join_element_wise(before, texts, pa.scalar("/", STRING))
 
 
 def _made_columns(piece: Piece) -> list[str]:
     """Return the types of nodes that were created from texts in a column."""
     if not {"type", "name"} <= set(piece.table.column_names):
         return []
-    types, names = (piece.table[name].cast(_TEXT) for name in ("type", "name"))
-    is_made = pc.equal(piece.table["key"].cast(_TEXT), value_keys(types, names))
+    types, names = (piece.table[name].cast(STRING) for name in ("type", "name"))
+    is_made = pc.equal(piece.table["key"].cast(STRING), value_keys(types, names))
     found: list[str] = pc.unique(types.filter(pc.fill_null(is_made, False))).to_pylist()
     return found
 
@@ -121,9 +119,9 @@ def _pairs(piece: Piece, column: str) -> tuple[pa.Array, pa.DictionaryArray]:
     keys, texts = piece.table["key"].combine_chunks(), piece.table[column].combine_chunks()
     if is_list(texts.type):
         keys, texts = keys.take(pc.list_parent_indices(texts)), pc.list_flatten(texts)
-    texts = pc.utf8_trim_whitespace(texts.cast(_TEXT))
+    texts = pc.utf8_trim_whitespace(texts.cast(STRING))
     is_there = pc.fill_null(pc.not_equal(texts, ""), False)
-    keys = keys.cast(_TEXT)
+    keys = keys.cast(STRING)
     if not pc.all(is_there).as_py():  # otherwise the edges share the keys of the rows
         keys, texts = keys.filter(is_there), texts.filter(is_there)
     return keys, texts.dictionary_encode()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.core.errors import InputError, SourceError
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, Piece, Problem, Tables, Visibility, texts_of
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, STRING, Piece, Problem, Tables, Visibility, texts_of
 from clew.store.graph.visibility import Row, Rules, apply_rules, audience, edge_content, has_groups
 from clew.store.sources.categories import linked_as_in
 from clew.store.sources.columns import kind_of_columns
@@ -21,7 +21,6 @@ from clew.store.sources.pieces import is_list, is_text
 from clew.store.sources.read import DELIMITED, read_sources
 from clew.store.sources.wide import agreed, cast_to, common_type
 
-_TEXT = pa.large_string()
 _NOTHING = Tables((), ())
 
 
@@ -119,13 +118,13 @@ def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
     if not wanted:
         return edges, []
     found: set[tuple[str, ...]] = set()
-    heads = pa.array({head for head, _, _ in wanted}, _TEXT)
+    heads = pa.array({head for head, _, _ in wanted}, STRING)
     kept = []
     for piece in edges:
         # compare only the few edges that share a head with the listed edges
         candidates = pc.indices_nonzero(pc.is_in(piece.texts("head"), value_set=heads))
         near = piece.table.select(EDGE_COLUMNS).take(candidates)
-        triples = list(zip(*(near[name].cast(_TEXT).to_pylist() for name in EDGE_COLUMNS), strict=True))
+        triples = list(zip(*(near[name].cast(STRING).to_pylist() for name in EDGE_COLUMNS), strict=True))
         found.update(wanted.keys() & set(triples))
         rows = [row for row, triple in zip(candidates.to_pylist(), triples, strict=True) if triple in wanted]
         if rows:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from clew.core.nouns import plural, singular
 from clew.store.graph.build import kind_of
+from clew.store.graph.tables import STRING
 from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, plain
 from clew.store.sources.databases import ForeignKey, SqlTable
 from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
@@ -45,7 +46,6 @@ MAX_LISTED_VALUES = 50
 """Maximum number of values of a category that is listed in the summary."""
 _SAMPLE = 2000
 """Number of values of a column to examine. More take longer."""
-_TEXT = pa.large_string()
 _SEPARATORS = ("|", ";", ",")
 _THOUSANDS = re.compile(r"[^,]*\d(,\d{3})+(\D[^,]*)?|\d+,\d+")
 """Cells whose only commas are between thousands, or before decimals."""
@@ -204,7 +204,7 @@ class TableProfile:
 def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
     """Count the values of a column, and detect the separator of lists written as text."""
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = pa.chunked_array([pa.nulls(len(column), _TEXT)])
+        column = pa.chunked_array([pa.nulls(len(column), STRING)])
     kind = kind_of(column.type)
     items = pc.list_flatten(column) if kind == "list" else column
     is_flat = is_text(items.type) or pa.types.is_primitive(items.type)
@@ -220,7 +220,7 @@ def profile_column(name: str, column: pa.ChunkedArray) -> ColumnProfile:
 
 
 def _texts(cells: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
-    return as_text(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])).cast(_TEXT)
+    return as_text(cells if isinstance(cells, pa.ChunkedArray) else pa.chunked_array([cells])).cast(STRING)
 
 
 def _separator(column: ColumnProfile, texts: pa.ChunkedArray) -> str | None:
@@ -389,7 +389,7 @@ def _repeats(content: Content, column: str, key: str) -> bool:
     """Return whether most rows contain their own key in a column, which is then another form of the key."""
     if is_list(content[column].type):
         return False
-    same = pc.equal(as_text(content[column]).cast(_TEXT), as_text(content[key]).cast(_TEXT))
+    same = pc.equal(as_text(content[column]).cast(STRING), as_text(content[key]).cast(STRING))
     return bool(2 * (pc.sum(same).as_py() or 0) > len(same))
 
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.store.graph.render import listed
-from clew.store.graph.tables import Piece, Tables
+from clew.store.graph.tables import STRING, Piece, Tables
 from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain, unique_names
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
@@ -49,7 +49,6 @@ _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Suffixes that only keys have. A postal code, for example, may refer to nothing."""
 _TRUTHS = ("is_", "has_", "can_", "was_")
 """Beginnings of headers of columns that contain 1 for yes and 0 for no."""
-_TEXT = pa.large_string()
 _NAME_HEADERS = frozenset({*NAMES["full"], *NAMES["title"]})
 
 
@@ -168,13 +167,13 @@ def _loaded(
     for name, profile in sorted(profiles.items(), key=lambda item: item[1].is_between or item[1].is_panel):
         content, count = contents[name], profile.rows
         key = [content[column] for column in profile.table.key]
-        own = _joined(key) if key else pa.array(np.arange(1, count + 1)).cast(_TEXT)
+        own = _joined(key) if key else pa.array(np.arange(1, count + 1)).cast(STRING)
         called = _prefixed(f"{profile.type} ", own)
         names = (_between if profile.is_between else _joined_names)(profile, content, found)
         names = called if names is None else pc.if_else(pc.fill_null(pc.equal(names, ""), True), called, names)
         if not key and declared is None and not profile.is_between:
             is_told_apart = tell_apart([pa.chunked_array([names])])
-            own = names if is_told_apart else pa.array(unique_names(names.to_pylist(), "{} ({})"), _TEXT)
+            own = names if is_told_apart else pa.array(unique_names(names.to_pylist(), "{} ({})"), STRING)
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
         found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
     return {name: found[name] for name in contents}
@@ -210,18 +209,18 @@ def _with_details(
 
 
 def _prefixed(before: str, texts: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(pa.scalar(before, _TEXT), texts, pa.scalar("", _TEXT))
+    return pc.binary_join_element_wise(pa.scalar(before, STRING), texts, pa.scalar("", STRING))
 
 
 def _joined(columns: Sequence[pa.ChunkedArray]) -> pa.Array:
     """Join the values of a key as text: `a/b` for two columns."""
-    texts = [pc.utf8_trim_whitespace(as_text(column).cast(_TEXT)).combine_chunks() for column in columns]
+    texts = [pc.utf8_trim_whitespace(as_text(column).cast(STRING)).combine_chunks() for column in columns]
     if len(texts) == 1:
         return texts[0]
     encoded = [part.dictionary_encode() for part in texts]
-    quoted = [pa.array([quote(text, safe="") for text in part.dictionary.to_pylist()], _TEXT) for part in encoded]
+    quoted = [pa.array([quote(text, safe="") for text in part.dictionary.to_pylist()], STRING) for part in encoded]
     parts = (entries.take(part.indices) for entries, part in zip(quoted, encoded, strict=True))
-    return pc.binary_join_element_wise(*parts, pa.scalar("/", _TEXT))
+    return pc.binary_join_element_wise(*parts, pa.scalar("/", STRING))
 
 
 def _joined_names(
@@ -234,7 +233,7 @@ def _joined_names(
         _referred_names(referred[name], content, found) if name in referred else _joined([content[name]])
         for name in profile.named_by
     ]
-    mark = pa.scalar(", " if profile.is_panel else " ", _TEXT)
+    mark = pa.scalar(", " if profile.is_panel else " ", STRING)
     return pc.utf8_trim_whitespace(pc.binary_join_element_wise(*(pc.fill_null(text, "") for text in texts), mark))
 
 
@@ -264,7 +263,7 @@ def _between(
 def _filled(parts: Sequence[pa.Array], mark: str) -> pa.Array:
     """Join the texts that are not empty."""
     filled = (pc.if_else(pc.equal(part, ""), None, part) for part in parts)
-    return pc.binary_join_element_wise(*filled, pa.scalar(mark, _TEXT), null_handling="skip")
+    return pc.binary_join_element_wise(*filled, pa.scalar(mark, STRING), null_handling="skip")
 
 
 def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str]) -> Tables:
@@ -386,7 +385,7 @@ def _targets(loaded: _Loaded, key: ForeignKey, found: Mapping[str, _Loaded]) -> 
     """
     target, cells = found[key.table], loaded.columns[key.columns[0]].combine_chunks()
     if is_list(cells.type):
-        rows, values = pc.list_parent_indices(cells).cast(pa.int64()), pc.list_flatten(cells).cast(_TEXT)
+        rows, values = pc.list_parent_indices(cells).cast(pa.int64()), pc.list_flatten(cells).cast(STRING)
     else:
         rows, values = pa.array(np.arange(len(cells))), loaded.texts(key.columns)
     is_there = pc.fill_null(pc.not_equal(values, ""), False)
