@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.answering.methods.focus.unknown import with_known_names
-from clew.answering.queries.linking import ground, unknown_names
+from clew.answering.queries.linking import ground, unknown_names, with_known_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
 from clew.answering.reading.meaning import Understanding, Word
 from clew.answering.reading.unknown import NameWords, SchemaTerms, unknown_spans, windows

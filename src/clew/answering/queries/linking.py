@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Literal, TypeVar
 
-from clew.core.query import AnyQuery, Constant, Edge, Named, Nodes, Pattern, linked, rewrite
+from clew.core.query import AnyQuery, Constant, Edge, Named, Nodes, Pattern, constants, linked, rewrite
+from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Relation, Schema, leads_down
 from clew.core.types import EMPTY, Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import KnowledgeBase, Linked
 from clew.store.index.linking import LINKED as LIKELY
 from clew.store.index.linking import link_probability
 from clew.store.index.name_table import form_of
-from clew.store.index.protocol import Link, Names
+from clew.store.index.protocol import CorrectedNames, Link, Names
 
 Unmatched = Literal["vector", "drop"]
 OPPOSITE: dict[Direction, Direction] = {"out": "in", "in": "out", "any": "any"}
@@ -102,6 +103,19 @@ def unknown_names(groundings: Groundings) -> tuple[UnknownName, ...]:
         (one, dict.fromkeys(link.alias for link in one.alternatives)) for one in groundings.values() if not one.links
     ]
     return tuple(UnknownName(one.constant.text, tuple(close)[:CLOSE]) for one, close in lacking)
+
+
+def with_known_names(parse: Parse, names: Names) -> Parse:
+    """Add the unknown names of the query to the parse. Remove alternatives with unknown names."""
+
+    def lacking(asked: Interpretation) -> tuple[UnknownName, ...]:
+        return unknown_names(ground(constants(asked.query), names))
+
+    others = tuple(one for one in parse.alternatives if not lacking(one))
+    unknown = parse.unknown or lacking(parse.interpretation)
+    if isinstance(names, CorrectedNames):  # the user excluded these texts as names: do not report them
+        unknown = tuple(one for one in unknown if not names.is_excluded(one.text))
+    return replace(parse, alternatives=others, unknown=unknown)
 
 
 def widened(groundings: Groundings, size: int, constants: Collection[Named]) -> Groundings:

@@ -89,8 +89,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
     Matches among the nodes `first` come first, in that order. Only the first matches get evidence.
     """
     if executed.unknown:
-        text = " ".join(one.to_text() for one in executed.unknown)
-        return Answer(question, text=text, answer_count=0, unknown=executed.unknown)
+        return unknown_answer(question, executed.unknown)
     result, refs, value = executed.result, executed.refs, executed.value
     ranks = {node: rank for rank, node in enumerate(first)}
     places: dict[int, Sequence[Any]] = {}
@@ -115,6 +114,12 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
     if value is not None and isinstance(executed.query, Query):
         answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[:1], limit=3)[0])
     return answer
+
+
+def unknown_answer(question: str, unknown: tuple[UnknownName, ...], certainty: float | None = None) -> Answer:
+    """Return an answer without candidates whose text lists the unknown names."""
+    text = " ".join(one.to_text() for one in unknown)
+    return Answer(question, text=text, answer_count=0, certainty=certainty, unknown=unknown)
 
 
 def with_table(answer: Answer, result: Result) -> Answer:

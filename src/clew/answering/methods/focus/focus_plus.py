@@ -21,12 +21,11 @@ from dataclasses import dataclass, replace
 
 from clew.answering.methods.answering import RetrievedNode, answer_nodes, answer_placed, nodes_of_type, rerank_groups
 from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
-from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.answering.queries.interpretations import Execution, first_found, near
-from clew.answering.queries.linking import hierarchies
-from clew.answering.queries.query_answers import with_table
+from clew.answering.queries.linking import hierarchies, with_known_names
+from clew.answering.queries.query_answers import unknown_answer, with_table
 from clew.answering.queries.sentences import description
 from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
@@ -86,7 +85,7 @@ class FocusPlus(Method):
             parse = with_known_names(parse, tools.names)
             span.note(certainty=parse.certainty, unknown=[one.text for one in parse.unknown])
         if parse.unknown:
-            return unknown_answer(question, parse.unknown)
+            return unknown_answer(question, parse.unknown, 0.0)
         return self.written(self.ranked(question, parse, tools), tools)
 
     def written(self, answer: Answer, tools: OpenBase) -> Answer:

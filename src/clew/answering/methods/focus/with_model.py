@@ -9,10 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.answering.methods.focus.unknown import unknown_answer, with_known_names
 from clew.answering.methods.role_choice import description_of, reader_parser
 from clew.answering.queries.interpretations import execute
-from clew.answering.queries.query_answers import Executed, answer_query, relations_and_attributes, run_query
+from clew.answering.queries.linking import with_known_names
+from clew.answering.queries.query_answers import (
+    Executed,
+    answer_query,
+    relations_and_attributes,
+    run_query,
+    unknown_answer,
+)
 from clew.answering.reading.documents.close_reading import most_telling
 from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulator
 from clew.core import trace
@@ -75,7 +81,7 @@ def answer_twice(method: FocusPlus, question: str, tools: OpenBase) -> Answer:
             query = reading.interpretation.query if isinstance(reading, Parse) else reading.executed.query
             span.note(query=str(query), certainty=reading.certainty)
         if isinstance(reading, Parse) and reading.unknown:
-            return unknown_answer(question, reading.unknown), False
+            return unknown_answer(question, reading.unknown, 0.0), False
         if isinstance(reading, ByModel):
             return method.written(reading.answer(question, tools), tools), False
         answer = method.written(method.ranked(question, reading, tools), tools)
