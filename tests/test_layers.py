@@ -30,7 +30,7 @@ ROOMS = {
         {"reading"},
         {"roles"},
         {"methods"},
-        {"exploring", "evidence_drawing", "conversation"},
+        {"exploring", "evidence_drawing", "follow_ups", "conversation"},
     ],
     "lab": [{"datasets"}, {"training", "synthesis"}, {"evaluation"}],
     "api": [],

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.answering.conversation.follow_ups import REMEMBERED, FollowUpReading, FollowUps, Turn
+from clew.answering.follow_ups import REMEMBERED, FollowUpReading, FollowUps, Turn
 from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import corrected
