@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.answering.methods.catalog import create
-from clew.answering.methods.stark import retrievers
+from clew.answering.methods import retrievers
 from clew.core.types import NodeSet
 from clew.lab.evaluation.comparison import bootstrap
 from clew.store.open_base import OpenBase

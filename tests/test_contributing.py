@@ -7,7 +7,7 @@ import types
 from clew.answering.methods.catalog import METHODS
 from conftest import ROOT
 
-MODULE = "clew.answering.methods.stark.neighbour_vote"
+MODULE = "clew.answering.methods.neighbour_vote"
 
 
 def test_the_method_of_the_walk_through_works(monkeypatch, tiny_tables, tmp_path):

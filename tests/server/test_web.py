@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from clew.answering.methods.stark.retrievers import Bm25
+from clew.answering.methods.retrievers import Bm25
 from clew.server.access import Access, Grant, digest_of, read_keys
 from clew.server.app import create_app
 from clew.server.settings import ClientLimits, ServerSettings, named_bases, named_models

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from clew.answering.methods.stark.retrievers import VectorSearch
+from clew.answering.methods.retrievers import VectorSearch
 from clew.api import Base
 from clew.core.errors import CorruptError
 from clew.models.budget import Budget, Ledger

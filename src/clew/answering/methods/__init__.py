@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.answering.methods.paths.tournament_on_path import TournamentOnPath
     from clew.answering.methods.protocol import Method
     from clew.answering.methods.query import QueryMethod
-    from clew.answering.methods.stark.retrievers import Bm25, Hybrid, LlmReranker, MultiVectorSearch, VectorSearch
+    from clew.answering.methods.retrievers import Bm25, Hybrid, LlmReranker, MultiVectorSearch, VectorSearch
     from clew.answering.methods.subgraph_reranking.method import SubgraphReranking
 
 __all__ = [

@@ -1,1 +1,0 @@
-"""STaRK's retrievers over node documents, and its reranker."""
