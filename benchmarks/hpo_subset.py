@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.answering.methods.catalog import create
 from clew.answering.methods import retrievers
+from clew.answering.methods.catalog import create
 from clew.core.types import NodeSet
 from clew.lab.evaluation.comparison import bootstrap
 from clew.store.open_base import OpenBase
