@@ -74,29 +74,13 @@ Row = Mapping[str, Any]
 Split = dict[str, list[str]]
 
 
-def by_question(rows: Sequence[Row], seed: int) -> Split:
-    """Split the questions independently."""
-    return _dealt([[row["id"]] for row in rows], random.Random(f"{seed}|by question"))
+def split_by(rows: Sequence[Row], members: Sequence[Sequence[str]], seed: str) -> Split:
+    """Split the ids so that questions that share a member, also indirectly, stay together.
 
-
-def by_template(rows: Sequence[Row], seed: int) -> Split:
-    """Split so that no template is in two parts."""
-    return _apart(rows, [[row["template"]] for row in rows], f"{seed}|by template")
-
-
-def by_entity(rows: Sequence[Row], seed: int) -> Split:
-    """Split so that no entity is in two parts. Questions that share an entity, also indirectly, stay together."""
-    return _apart(rows, [[one["key"] for one in row["entities"]] for row in rows], f"{seed}|by entity")
-
-
-def _apart(rows: Sequence[Row], members: Sequence[Sequence[str]], seed: str) -> Split:
-    """Split so that questions that share a member stay together."""
-    return _dealt([[rows[place]["id"] for place in group] for group in sharing(members)], random.Random(seed))
-
-
-def _dealt(groups: list[list[str]], rng: random.Random) -> Split:
-    """Assign large groups first, each to the part furthest below its share."""
-    rng.shuffle(groups)
+    Large groups come first, each in the part furthest below its share.
+    """
+    groups = [[rows[place]["id"] for place in group] for group in sharing(members)]
+    random.Random(seed).shuffle(groups)
     groups.sort(key=len, reverse=True)
     total = sum(len(group) for group in groups)
     parts: Split = {name: [] for name in SHARES}
@@ -215,8 +199,13 @@ def _table(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def write_benchmark(made: Made) -> None:
     """Write all files. Each file is complete or missing."""
     folder, rows, seed = made.folder, made.rows, made.seed
-    splits = {"split": by_question(rows, seed), "split-by-template": by_template(rows, seed)}
-    splits["split-by-entity"] = by_entity(rows, seed)
+    splits = {
+        "split": split_by(rows, [[row["id"]] for row in rows], f"{seed}|by question"),
+        "split-by-template": split_by(rows, [[row["template"]] for row in rows], f"{seed}|by template"),
+        "split-by-entity": split_by(
+            rows, [[one["key"] for one in row["entities"]] for row in rows], f"{seed}|by entity"
+        ),
+    }
     place = {id_: name for name, ids in splits["split"].items() for id_ in ids}
     visible = [{name: row[name] for name in ("id", *row) if name != "node_ids"} for row in rows]
     lines = [row | {"split": place[row["id"]]} for row in visible]
