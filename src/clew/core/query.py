@@ -43,7 +43,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -429,6 +429,14 @@ def find(variable: str, type: str | None = None, pattern: Pattern = Pattern()) -
     """Return a query for the distinct nodes of a variable."""
     whole = replace(pattern, variables=(*pattern.variables, Variable(variable, type)))
     return Query((Column(Var(variable)),), whole, distinct=True)
+
+
+def connected(edges: Iterable[Edge], names: Iterable[str]) -> set[str]:
+    """Return the variables that edges connect with the given variables, and these themselves."""
+    tied, ends = {*names}, [{*edge.variables} for edge in edges]
+    while more := {name for pair in ends if tied & pair for name in pair} - tied:
+        tied |= more
+    return tied
 
 
 def requiring(pattern: Pattern, *formulas: Formula) -> Pattern:

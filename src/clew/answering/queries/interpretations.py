@@ -242,9 +242,7 @@ def _loosened(pattern: ql.Pattern, chosen: Sequence[ql.Edge]) -> ql.Pattern:
 def _without(pattern: ql.Pattern, chosen: Sequence[ql.Edge], variable: str) -> ql.Pattern:
     """Return the pattern without some edges, and without the parts that only they connected to the variable."""
     edges = [edge for edge in pattern.edges if edge not in chosen]
-    tied = {variable}
-    while more := {name for edge in edges if tied & {*edge.variables} for name in edge.variables} - tied:
-        tied |= more
+    tied = ql.connected(edges, [variable])
     kept = tuple(edge for edge in edges if tied & {*edge.variables})
     return replace(
         pattern,

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import Field
 
 from clew.core.errors import ReplyError
-from clew.core.query import Attribute, Compare, Edge, Exists, Formula, Named, Not, Pattern, Value, Variable, find
+from clew.core.query import (
+    Attribute,
+    Compare,
+    Edge,
+    Exists,
+    Formula,
+    Named,
+    Not,
+    Pattern,
+    Value,
+    Variable,
+    connected,
+    find,
+)
 from clew.core.roles import Interpretation, Parse, Rejected
 from clew.core.schema import Schema
 from clew.models.structured import TypedReply, read_json
@@ -192,26 +204,19 @@ def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
 def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target: str) -> Pattern:
     """Return the target's pattern of connected required triplets. A negation contains its other variables."""
     required = [one for one in triplets if not one.negated]
-    tied = _tied({target}, required)
+    links = [one.edge for one in required]
+    tied = connected(links, [target])
     variables = [variable for one in required for variable in one.variables.values() if variable.name in tied]
     where = [one for one in conditions if _owner(one) in tied]
     for one in triplets:
         if one.negated and tied & one.variables.keys():
-            inner = _tied(one.variables.keys() - tied, required)
+            inner = connected(links, one.variables.keys() - tied)
             edges = [one.edge, *(other.edge for other in required if inner & other.variables.keys())]
             own = [other for triplet in triplets for name, other in triplet.variables.items() if name in inner]
             limits = tuple(other for other in conditions if _owner(other) in inner)
             where.append(Not(Exists(Pattern(tuple(own), tuple(edges), limits))))
     edges = [one.edge for one in required if tied & one.variables.keys()]
     return Pattern(tuple(variables), tuple(edges), tuple(where))
-
-
-def _tied(names: AbstractSet[str], triplets: Sequence[Triplet]) -> set[str]:
-    """Return the variables that the triplets connect to the given variables, and these themselves."""
-    tied = set(names)
-    while more := {name for one in triplets if tied & one.variables.keys() for name in one.variables} - tied:
-        tied |= more
-    return tied
 
 
 def _owner(condition: Formula) -> str:

@@ -36,7 +36,7 @@ from clew.answering.queries.pushdown import found_nodes
 from clew.answering.reading.pronouns import with_names
 from clew.answering.roles.rerank import RerankerName
 from clew.core import trace
-from clew.core.query import Edge, Nodes, Pattern, constants, find, names_used
+from clew.core.query import Edge, Nodes, Pattern, connected, constants, find, names_used
 from clew.core.roles import Interpretation
 from clew.core.types import EMPTY, Answer, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase
@@ -180,9 +180,7 @@ def is_exact(pattern: Pattern, target: str) -> bool:
 
 def _tied(pattern: Pattern, target: str) -> list[Edge]:
     """Return the edges that are connected to the target."""
-    tied = {target}
-    while more := {n for edge in pattern.edges if tied & {*edge.variables} for n in edge.variables} - tied:
-        tied |= more
+    tied = connected(pattern.edges, [target])
     return [edge for edge in pattern.edges if tied & {*edge.variables}]
 
 
