@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from clew.answering import methods
     from clew.api import Base, build, evaluate, open
     from clew.core import errors
+    from clew.core.trace import Unchecked
     from clew.core.types import Answer, Candidate, Evidence, Fact, Fallback, Judgement, NodeRef, Passage, Path
-    from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
     from clew.models.budget import Budget
     from clew.models.protocol import Embedder, LanguageModel
@@ -74,7 +74,7 @@ _WHERE = {
     "Client": "clew.server.client",
     "DocumentOptions": "clew.documents.rows",
     "SourceOptions": "clew.store.sources.files",
-    "Unchecked": "clew.core.unchecked",
+    "Unchecked": "clew.core.trace",
     "from_database": "clew.store.sources.read",
 }
 

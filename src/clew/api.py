@@ -20,7 +20,7 @@ from clew.answering.queries.corrections import Corrections
 from clew.core.disk import draft_of, refuse_existing
 from clew.core.errors import InputError, needing
 from clew.core.schema import Schema
-from clew.core.trace import Recorder, Span
+from clew.core.trace import Recorder, Span, Unchecked
 from clew.core.types import Answer, Direction
 from clew.models.budget import Budget, Ledger
 from clew.models.protocol import Embedder, LanguageModel
@@ -31,7 +31,6 @@ if TYPE_CHECKING:  # imported where they are used: most programs ask one kind of
     from clew.answering.conversation import Conversation
     from clew.answering.exploring import ShownSubgraph
     from clew.answering.methods.agent.tools import FoundNode
-    from clew.core.unchecked import Unchecked
     from clew.documents.rows import DocumentOptions
     from clew.lab.datasets.questions import Dataset
     from clew.lab.evaluation.page import Evaluation
@@ -114,8 +113,6 @@ class Base:
         self, question: str, method: str | Method = catalog.DEFAULT_METHOD, **given: Any
     ) -> Iterator[Span | Unchecked | Answer]:
         """Yield the steps, the text that a model writes, and at last the checked answer."""
-        from clew.core.unchecked import Unchecked
-
         events: SimpleQueue[Span | Unchecked | Answer | BaseException] = SimpleQueue()
 
         def written(text: str) -> None:

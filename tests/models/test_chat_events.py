@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_server import chat_body, chat_events, drips, is_silent, raw, sends, serving, status
-from clew.core import unchecked
+from clew.core import trace
 from clew.core.trace import Recorder, recording
 from clew.models.budget import Budget, Ledger
 from clew.models.chat_replies import EventReader, StreamedReply, read_chat_reply
@@ -137,7 +137,7 @@ def test_tokens_are_counted_where_the_server_does_not():
 def listened(work, readable=lambda text: text):
     """What some work returns, and what was told meanwhile."""
     told: list[str] = []
-    with recording(Recorder(on_text=told.append)), unchecked.showing(readable):
+    with recording(Recorder(on_text=told.append)), trace.showing(readable):
         return work(), told
 
 
@@ -200,7 +200,7 @@ def test_words_are_told_while_the_server_still_writes():
     with (
         serving(misbehave=[sends(pieces())]) as server,
         recording(Recorder(on_text=hear)),
-        unchecked.showing(lambda text: text),
+        trace.showing(lambda text: text),
     ):
         [done] = OpenAIChat(server.url, "m", seconds=20).complete([ASKED])
     assert done.text == TEXT
@@ -217,7 +217,7 @@ def test_a_server_that_answers_in_one_piece_is_understood():
 def test_nothing_is_streamed_where_nobody_listens_or_what_is_asked_for_is_no_answer():
     with serving() as server:
         model = OpenAIChat(server.url, "m")
-        with recording(Recorder()), unchecked.showing(pytest.fail):
+        with recording(Recorder()), trace.showing(pytest.fail):
             model.complete([ASKED])
         with recording(Recorder(on_text=pytest.fail)):
             model.complete([ASKED])
@@ -372,11 +372,11 @@ def test_a_kept_reply_is_given_again_without_a_stream(tmp_path):
 def test_who_comes_too_late_is_not_heard():
     told: list[str] = []
     with recording(Recorder(on_text=told.append)):
-        with unchecked.showing(lambda text: text):
-            hear = unchecked.listener()
+        with trace.showing(lambda text: text):
+            hear = trace.reply_listener()
             assert hear is not None
             hear("in time")
             hear("in time")
         hear("too late")
-        assert unchecked.listener() is None
+        assert trace.reply_listener() is None
     assert told == ["in time"]

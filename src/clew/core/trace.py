@@ -1,4 +1,9 @@
-"""Recording of spans, fallbacks and model calls, without influence on the algorithms."""
+"""Recording of spans, fallbacks and model calls, without influence on the algorithms.
+
+An answer is also displayed while a model writes it, before it is checked. The role that writes declares how to display
+its replies (`showing`). The model reports its progress (`reply_listener`), and the recorder of the question passes it
+on. Without a recorder, none of this has any effect.
+"""
 
 from __future__ import annotations
 
@@ -233,10 +238,44 @@ def is_recording() -> bool:
     return _recorder.get() is not None
 
 
-def text_listener() -> Callable[[str], None] | None:
-    """Return the recorder's callback for unchecked text, or None."""
+@dataclass(frozen=True, slots=True)
+class Unchecked:
+    """The unchecked text of an answer so far. The checked answer replaces it and may differ."""
+
+    text: str
+
+
+_writing: ContextVar[Callable[[str], None] | None] = ContextVar("clew_unchecked", default=None)
+
+
+@contextmanager
+def showing(readable: Callable[[str], str]) -> Iterator[None]:
+    """Report what a model writes inside the block. `readable` turns a partial reply into text for display."""
     recorder = _recorder.get()
-    return None if recorder is None else recorder.on_text
+    tell = None if recorder is None else recorder.on_text
+    if tell is None:
+        yield
+        return
+    last, is_open = "", True
+
+    def hear(reply: str) -> None:
+        nonlocal last
+        text = readable(reply)
+        if text != last and is_open:  # a reply may continue after the block
+            last = text
+            tell(text)
+
+    token = _writing.set(hear)
+    try:
+        yield
+    finally:
+        _writing.reset(token)
+        is_open = False
+
+
+def reply_listener() -> Callable[[str], None] | None:
+    """Return a callback that takes the whole reply so far, or None outside `showing` or without a recorder."""
+    return _writing.get()
 
 
 def step(function: Callable[P, R]) -> Callable[P, R]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from clew.core import unchecked
 from clew.core.errors import ModelError, OutageError, ReplyError
-from clew.core.trace import Failure, within
+from clew.core.trace import Failure, reply_listener, within
 from clew.models.batch_runner import with_schema_in_words
 from clew.models.chat_replies import StreamedReply, error_in_words, read_chat_reply, room_to_think
 from clew.models.model_names import capabilities_by_name, name_at
@@ -212,7 +211,7 @@ class OpenAIChat:
 
     def _complete(self, request: Request) -> Completion:
         begun = time.perf_counter()
-        tell = unchecked.listener() if not request.top_logprobs else None
+        tell = reply_listener() if not request.top_logprobs else None
         for _ in range(8):  # each rejection may teach us a parameter
             body = self.refusals.body(request, self.model, live=tell is not None)
             completion, refused = self._post(request, body, tell if "stream" in body else None)

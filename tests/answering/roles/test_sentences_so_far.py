@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.answering.roles.read import ModelReader, sentences_so_far
-from clew.core import unchecked
+from clew.core import trace
 from clew.core.roles import Reading, Source
 from clew.core.trace import Recorder, recording
 from clew.models.protocol import Capabilities, Completion
@@ -70,7 +70,7 @@ class Slowly:
         self.reply = reply
 
     def complete(self, requests):
-        hear = unchecked.listener()
+        hear = trace.reply_listener()
         for end in range(0, len(self.reply) + 1, 10):
             if hear is not None:
                 hear(self.reply[:end])

@@ -19,7 +19,7 @@ from clew.answering.reading.extraction.asked import Asked
 from clew.answering.reading.extraction.clues import CluedSpan, Evidence
 from clew.answering.reading.extraction.comparing import compared
 from clew.answering.roles.claims import check_claims
-from clew.core import trace, unchecked
+from clew.core import trace
 from clew.core.errors import ReplyError
 from clew.core.proper_names import sentences
 from clew.core.roles import CitedClaim, Read, Reader, Reading, Source
@@ -288,7 +288,7 @@ class ModelReader:
         """Return one answer per reading. A reading without sources gets an empty answer without a request."""
         filled = [place for place, reading in enumerate(readings) if reading.sources]
         is_shown = self.words is None and len(filled) == 1  # the text of several answers at once would mix
-        with unchecked.showing(sentences_so_far) if is_shown else nullcontext():
+        with trace.showing(sentences_so_far) if is_shown else nullcontext():
             outcomes = ask(self.model, [self._ask(readings[place]) for place in filled], role="read")
         answers = [Read(None)] * len(readings)
         for place, outcome in zip(filled, outcomes, strict=True):
