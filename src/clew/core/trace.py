@@ -15,16 +15,15 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import asdict, dataclass, field
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Literal, ParamSpec, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from clew.core.errors import PendingError
 from clew.core.types import Fallback
 
-P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -278,21 +277,6 @@ def reply_listener() -> Callable[[str], None] | None:
     return _writing.get()
 
 
-def step(function: Callable[P, R]) -> Callable[P, R]:
-    """Record each call of a function as a span named after it."""
-
-    @wraps(function)
-    def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
-        if _recorder.get() is None:
-            return function(*args, **kwargs)
-        with span(function.__name__) as opened:
-            result = function(*args, **kwargs)
-            opened.note(result=_brief(result))
-            return result
-
-    return recorded
-
-
 def fallback(step: str, reason: str, instead: str) -> None:
     """Record that a step used a fallback. Answers show it, and reports count it."""
     recorder = _recorder.get()
@@ -391,8 +375,3 @@ def _one_by_one(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tupl
 
 def _only_pending(failures: dict[int, BaseException]) -> bool:
     return all(isinstance(failure, PendingError) for failure in failures.values())
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 400 else text[:400] + "…"

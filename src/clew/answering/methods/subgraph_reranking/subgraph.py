@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from clew.core.trace import step
+from clew.core.trace import span
 from clew.core.types import Fact, IntArray, NodeSet, Path
 from clew.store.graph.adjacency import LongArray
 from clew.store.graph.paths import Ball, PathLimits, ShortestPaths, UndirectedGraph, shortest_paths, undirected
@@ -79,11 +79,11 @@ class SubgraphExtractor:
         """Prepare the undirected view once."""
         object.__setattr__(self, "graph", undirected(self.kb))
 
-    @step
     def extract(self, entities: Sequence[int], candidates: Sequence[int]) -> list[Subgraph]:
         """Return one subgraph for each candidate, in order."""
-        sources = [Ball(self.graph, entity) for entity in dict.fromkeys(entities)]
-        return [self._one(sources, Ball(self.graph, candidate)) for candidate in candidates]
+        with span("extract", entities=len(entities), candidates=len(candidates)):
+            sources = [Ball(self.graph, entity) for entity in dict.fromkeys(entities)]
+            return [self._one(sources, Ball(self.graph, candidate)) for candidate in candidates]
 
     def _one(self, sources: Sequence[Ball], target: Ball) -> Subgraph:
         found = tuple(shortest_paths(source, target, self.limits) for source in sources)
