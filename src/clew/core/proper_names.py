@@ -218,9 +218,6 @@ class PhraseMatcher(Generic[T]):
                         break
             place += taken
 
-    def __len__(self) -> int:
-        return len(self._meanings)
-
 
 def matcher(phrases: Iterable[tuple[str, T]]) -> PhraseMatcher[T]:
     """Build a matcher from pairs of phrase and meaning."""
