@@ -14,9 +14,9 @@ from test_roles import SCHEMA, parse_reply
 
 from clew.answering.queries.kinds import check
 from clew.answering.roles.choose import read_list, read_pair
+from clew.answering.roles.parse import read_triplets, salvage_triplets
 from clew.answering.roles.read import read_answer, read_written, salvage_answer, salvage_written
 from clew.answering.roles.score import read_score, read_yes_no
-from clew.answering.roles.triplet_replies import read_triplets, salvage_triplets
 from clew.answering.roles.write import read_answers, read_next
 from clew.core.errors import ReplyError
 from clew.core.query import Named, Pattern, walk

@@ -8,19 +8,44 @@ for a query of any form instead (formulate.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
-from clew.answering.roles.triplet_replies import ORDERED, RARE_PAIR, read_triplets, salvage_triplets
+from pydantic import Field
+
 from clew.core import trace
-from clew.core.roles import Interpretation, Parse, Parser
+from clew.core.errors import ReplyError
+from clew.core.query import (
+    Attribute,
+    Compare,
+    Edge,
+    Exists,
+    Formula,
+    Named,
+    Not,
+    Pattern,
+    Value,
+    Variable,
+    connected,
+    find,
+)
+from clew.core.roles import Interpretation, Parse, Parser, Rejected
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.protocol import LanguageModel
-from clew.models.structured import Ask, Prompt, ask, object_schema
+from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 from clew.models.tokens import count_tokens
-from clew.store.index.tokens import terms
+from clew.store.index.tokens import terms, words_outside
 
 PROMPT = Prompt.load("clew.answering.roles.prompts", "parse")
+MOST_TRIPLETS = 20
+"""Maximum number of names, of triplets and of conditions. A model that repeats itself writes more."""
+RARE_PAIR = 0.02
+"""Minimum share of a relation's edges for a pair of types. Rarer pairs are noise and do not decide the direction."""
+LONGEST_NAME = 300
+"""Maximum characters of a name, and of a quoted part that was rejected."""
+ORDERED = ("integer", "number", "date")
+"""Types of attributes whose values have an order."""
+Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "contains"]
 
 
 @dataclass(frozen=True)
@@ -132,21 +157,14 @@ def reply_schema(schema: Schema) -> dict[str, Any]:
         "absent": {"type": "array", "items": triplet},
     }
     if schema.attribute_types:
-        condition = condition_schema({"enum": list(schema.attribute_types)})
-        parts["conditions"] = {"type": "array", "items": condition}
-    return object_schema(parts)
-
-
-def condition_schema(attribute: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a condition."""
-    return object_schema(
-        {
-            "variable": {"type": "string"},
-            "attribute": attribute,
-            "comparison": {"enum": ["=", "!=", "<", "<=", ">", ">=", "contains"]},
+        condition = {
+            "variable": text,
+            "attribute": {"enum": list(schema.attribute_types)},
+            "comparison": {"enum": list(get_args(Comparison))},
             "value": {"type": ["string", "number", "boolean"]},
         }
-    )
+        parts["conditions"] = {"type": "array", "items": object_schema(condition)}
+    return object_schema(parts)
 
 
 SURE = 0.6
@@ -165,3 +183,274 @@ class ReaderFirst:
         parse = self.reader.parse(question, schema)
         is_sure = parse.interpretation.is_restricted and (parse.certainty is None or parse.certainty >= SURE)
         return parse if is_sure else self.model.parse(question, schema)
+
+
+# Replies: names that the schema does not have are rejected with a reason.
+
+Term = Variable | Named
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """A required edge, or a forbidden edge if `negated`. Relation None means any relation."""
+
+    head: Term
+    relation: str | None
+    tail: Term
+    negated: bool = False
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """Variables of the triplet by name."""
+        return {term.name: term for term in (self.head, self.tail) if isinstance(term, Variable)}
+
+    @property
+    def edge(self) -> Edge:
+        """The triplet as an edge of a query."""
+        head, tail = (term.name if isinstance(term, Variable) else term for term in (self.head, self.tail))
+        return Edge(head, self.relation, tail, directed=self.relation is not None)
+
+
+class _Variable(TypedReply):
+    name: str
+    type: str
+
+
+class _Triplet(TypedReply):
+    head: str
+    relation: str
+    tail: str
+
+
+class _Condition(TypedReply):
+    variable: str
+    attribute: str
+    comparison: Comparison
+    value: str | int | float | bool
+
+
+class _Triplets(TypedReply):
+    names: list[str] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    answer: str
+    variables: list[_Variable] = Field(default_factory=list)
+    triplets: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    absent: list[_Triplet] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+    conditions: list[_Condition] = Field(default_factory=list, max_length=MOST_TRIPLETS)
+
+
+def read_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """Return the query of a reply. Raise ReplyError listing all names that the schema lacks."""
+    return _whole(_build(read_json(text, _Triplets), question, schema))
+
+
+def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
+    """Return the valid part of a reply and reject the remaining parts. Raise ReplyError if no part is valid."""
+    parse = _build(read_json(text, _Triplets), question, schema)
+    if not parse.interpretation.is_restricted and parse.interpretation.type is None:
+        raise ReplyError("nothing in the reply fits the schema")
+    return parse
+
+
+def _whole(parse: Parse) -> Parse:
+    """Return the parse. Raise ReplyError if any part was rejected."""
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
+    return parse
+
+
+@dataclass
+class _Reading:
+    """Resolves the model's spelling of schema names, and collects rejected parts."""
+
+    schema: Schema
+    types: dict[str, str | None]
+    """Variable → type."""
+    rejected: list[Rejected] = field(default_factory=list)
+
+    def reject(self, piece: str, reason: str) -> None:
+        self.rejected.append(Rejected(piece[:LONGEST_NAME], reason))
+
+    def term(self, text: str) -> Term | None:
+        text = text.strip()
+        if text.startswith("?"):
+            return Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
+        name = text.strip("\"'[]“” ")
+        return Named(name) if name and len(name) <= LONGEST_NAME else None
+
+    def triplet(self, said: _Triplet, *, negated: bool) -> Triplet | None:
+        shown = f"({said.head}, {said.relation}, {said.tail})"
+        head, tail = self.term(said.head), self.term(said.tail)
+        if head is None or tail is None:
+            self.reject(shown, "an end is neither ?variable nor a name")
+            return None
+        if isinstance(head, Named) and isinstance(tail, Named):
+            self.reject(shown, "asks for nothing: both ends are names")
+            return None
+        if head == tail:
+            self.reject(shown, "both ends are the same variable")
+            return None
+        relation = _known(said.relation, self.schema.relation_names)
+        if relation is None:
+            self.reject(shown, f"there is no relation {said.relation!r}")
+            # An edge of unknown relation is still an edge. A forbidden edge of any relation would exclude too much.
+            return None if negated else Triplet(head, None, tail)
+        return self._directed(Triplet(head, relation, tail, negated), shown)
+
+    def _directed(self, triplet: Triplet, shown: str) -> Triplet | None:
+        """Add types to the ends from the relation. Reverse the triplet if only that fits the types."""
+        rows = self.schema.relation_rows(triplet.relation or "")
+        total = sum(row.count for row in rows)
+        usual = [(row.head, row.tail) for row in rows if row.count >= RARE_PAIR * total]
+        every = [(row.head, row.tail) for row in rows]
+        for pairs, turned in ((usual, False), (usual, True), (every, False), (every, True)):
+            head, tail = (triplet.tail, triplet.head) if turned else (triplet.head, triplet.tail)
+            fitting = [(h, t) for h, t in pairs if head.type in (None, h) and tail.type in (None, t)]
+            if fitting:
+                heads, tails = ({pair[side] for pair in fitting} for side in (0, 1))
+                return Triplet(_typed(head, heads), triplet.relation, _typed(tail, tails), triplet.negated)
+        there = ", ".join(f"{head} to {tail}" for head, tail in every[:4])
+        self.reject(shown, f"{triplet.relation} goes from {there}")
+        return None
+
+    def fitting(self, triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+        """Return the triplets that still fit their relation after each variable got one type."""
+        kept = []
+        for triplet in triplets:
+            rows = self.schema.relation_rows(triplet.relation) if triplet.relation else ()
+            ends = (triplet.head.type, triplet.tail.type)
+            if not rows or any(ends[0] in (None, row.head) and ends[1] in (None, row.tail) for row in rows):
+                kept.append(triplet)
+            else:
+                self.reject(str(Pattern((), (triplet.edge,))), "its variables have other types elsewhere")
+        return tuple(kept)
+
+
+def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
+    reading = _Reading(schema, {})
+    for variable in reply.variables:
+        name, kind = variable.name.lstrip("? "), _known(variable.type, schema.type_names)
+        if kind is None:
+            reading.reject(f"?{name}: {variable.type}", f"there is no node type {variable.type!r}")
+        elif name in reading.types and reading.types[name] != kind:
+            reading.reject(f"?{name}: {variable.type}", f"?{name} is already a {reading.types[name]}")
+            continue
+        reading.types[name] = kind
+    triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
+    triplets += [reading.triplet(said, negated=True) for said in reply.absent]
+    kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
+    used = {_plain(term.text) for one in kept for term in (one.head, one.tail) if isinstance(term, Named)}
+    for name in reply.names:
+        if _plain(name) and _plain(name) not in used:
+            reading.reject(name, "is named, but stands in no triplet")
+    target = _target(reply.answer, kept, reading)
+    conditions = _conditions(reply.conditions, kept, target, reading)
+    query = find(target.name, target.type, _pattern(kept, conditions, target.name))
+    left = unexplained(question, kept, target, schema)
+    return Parse(Interpretation(query, unexplained=left), rejected=tuple(reading.rejected))
+
+
+def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target: str) -> Pattern:
+    """Return the target's pattern of connected required triplets. A negation contains its other variables."""
+    required = [one for one in triplets if not one.negated]
+    links = [one.edge for one in required]
+    tied = connected(links, [target])
+    variables = [variable for one in required for variable in one.variables.values() if variable.name in tied]
+    where = [one for one in conditions if _owner(one) in tied]
+    for one in triplets:
+        if one.negated and tied & one.variables.keys():
+            inner = connected(links, one.variables.keys() - tied)
+            edges = [one.edge, *(other.edge for other in required if inner & other.variables.keys())]
+            own = [other for triplet in triplets for name, other in triplet.variables.items() if name in inner]
+            limits = tuple(other for other in conditions if _owner(other) in inner)
+            where.append(Not(Exists(Pattern(tuple(own), tuple(edges), limits))))
+    edges = [one.edge for one in required if tied & one.variables.keys()]
+    return Pattern(tuple(variables), tuple(edges), tuple(where))
+
+
+def _owner(condition: Formula) -> str:
+    assert isinstance(condition, Compare)
+    assert isinstance(condition.left, Attribute)
+    return condition.left.variable
+
+
+def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
+    """Return the variable given as the answer, or the only variable."""
+    name = answer.strip().lstrip("? ") or "x"
+    terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
+    variables = {term.name: term for term in terms_ if isinstance(term, Variable)}
+    if name in variables:
+        return variables[name]
+    if reading.types.get(name) is not None and not variables:
+        return Variable(name, reading.types[name])
+    if len(variables) == 1:
+        return next(iter(variables.values()))
+    reading.reject(answer or "(no answer variable)", "no triplet holds this variable")
+    return Variable("x") if not variables else next(iter(variables.values()))
+
+
+def _conditions(
+    said: Sequence[_Condition], triplets: Sequence[Triplet], target: Variable, reading: _Reading
+) -> tuple[Formula, ...]:
+    known = {target.name, *(name for triplet in triplets for name in triplet.variables)}
+    kept = []
+    for one in said:
+        attribute = _known(one.attribute, tuple(reading.schema.attribute_types))
+        name = one.variable.strip().lstrip("? ")
+        if attribute is None:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no attribute {one.attribute!r}")
+        elif name not in known:
+            reading.reject(f"{one.variable}.{one.attribute}", f"there is no variable {one.variable!r}")
+        elif one.comparison[0] in "<>" and reading.schema.attribute_types[attribute] not in ORDERED:
+            reading.reject(
+                f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
+            )
+        else:
+            kept.append(Compare(Attribute(name, attribute), one.comparison, Value(one.value)))
+    return tuple(dict.fromkeys(kept))
+
+
+def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, schema: Schema) -> tuple[str, ...]:
+    """Return the words of a question that no name, relation or type of the query explains."""
+    explained: set[str] = set(terms(target.type or ""))
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            explained |= set(terms(term.text if isinstance(term, Named) else ""))
+            explained |= set(terms((term.type or "").replace("_", " ")))
+        for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
+            explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
+    return tuple(dict.fromkeys(words_outside(question, explained)))
+
+
+def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
+    """Return the distinct triplets. Each variable gets the first type that any of them gives it."""
+    types: dict[str, str] = {}
+    for triplet in triplets:
+        for term in (triplet.head, triplet.tail):
+            if isinstance(term, Variable) and term.type is not None:
+                types.setdefault(term.name, term.type)
+
+    def typed(term: Term) -> Term:
+        return Variable(term.name, types.get(term.name)) if isinstance(term, Variable) else term
+
+    settled = (Triplet(typed(one.head), one.relation, typed(one.tail), one.negated) for one in triplets)
+    return tuple(dict.fromkeys(settled))
+
+
+def _typed(term: Term, kinds: set[str]) -> Term:
+    """Return the term, typed if the relation allows only one type."""
+    if term.type is not None or len(kinds) != 1:
+        return term
+    kind = next(iter(kinds))
+    return Named(term.text, kind) if isinstance(term, Named) else Variable(term.name, kind)
+
+
+def _known(said: str, names: Sequence[str]) -> str | None:
+    """Return the schema name that matches exactly, or ignoring case, spaces and punctuation."""
+    if said in names:
+        return said
+    plain = _plain(said)
+    return next((name for name in names if _plain(name) == plain), None)
+
+
+def _plain(name: str) -> str:
+    return "".join(character for character in name.casefold() if character.isalnum())
