@@ -137,8 +137,8 @@ def scoring(n: int, model: LanguageModel | None, embedder: Embedder):
     cases = score_cases(n)
 
     def play(scorer: Scorer) -> dict[str, list[float]]:
-        values = [score.value for score in scorer.score([claim for claim, _ in cases])]
-        known = np.array([0.0 if value is None else value for value in values])
+        values = scorer.score([claim for claim, _ in cases])
+        known = np.array([value or 0.0 for value in values])
         gold = np.array([right for _, right in cases], dtype=float)
         first = []
         for start in range(0, len(cases), 5):  # groups of one right and four wrong; ties count by chance

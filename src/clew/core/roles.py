@@ -149,20 +149,11 @@ class Claim:
     document: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Score of a candidate, 0..1. None means that scoring failed and the earlier order should remain."""
-
-    value: float | None
-    reason: str = ""
-    problem: str | None = None
-
-
 class Scorer(Protocol):
     """Judge of single candidates."""
 
-    def score(self, claims: Sequence[Claim]) -> list[Score]:
-        """Return one score per claim, in the same order."""
+    def score(self, claims: Sequence[Claim]) -> list[float | None]:
+        """Return one score per claim, 0..1, in the same order. None means that scoring failed."""
         ...
 
 
@@ -200,21 +191,12 @@ class Source:
 
     text: str
     title: str = ""
-    section: str = ""
-    """The headings above it, outermost first, such as "Installation › On Windows"."""
-    file: str | None = None
     page: int | None = None
 
     def heading(self) -> str:
-        """Return the title, section and page, as far as known."""
+        """Return the title and the page, as far as known."""
         page = "" if self.page is None else f"page {self.page}"
-        return ", ".join(part for part in (" › ".join(filter(None, (self.title, self.section))), page) if part)
-
-    def place(self) -> str:
-        """Return the file and page, else the title, else the text itself."""
-        if self.file is None:
-            return self.heading() or self.text
-        return self.file if self.page is None else f"{self.file}, page {self.page}"
+        return ", ".join(part for part in (self.title, page) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,27 +242,6 @@ class Read:
     """Part of the question that the sources do not answer."""
     notes: tuple[str, ...] = ()
     """Corrections of the citations."""
-
-    @property
-    def found(self) -> bool:
-        """Whether the sources contain an answer."""
-        return self.text is not None
-
-    def in_words(self, sources: Sequence[Source]) -> str:
-        """Format the answer with bracketed numbers after each sentence, followed by the numbered sources."""
-        numbers = {source: number for number, source in enumerate(self.citations, start=1)}
-        claims = self.claims or ((CitedClaim(self.text, self.citations, 1.0),) if self.text else ())
-        sentences = [
-            claim.text
-            + (" " if claim.citations else "")
-            + "".join(f"[{numbers[citation]}]" for citation in claim.citations)
-            + ("" if claim.is_supported else " (its source may not say this)")
-            for claim in claims
-        ]
-        lines = [" ".join(sentences) or "I did not find this in the sources."]
-        lines += [f"Not in the sources: {self.missing}"] if self.missing else []
-        lines += [f"[{number}] {sources[source].place()}" for source, number in numbers.items()] if sentences else []
-        return "\n".join(lines)
 
 
 class Reader(Protocol):

@@ -13,8 +13,8 @@ from clew.models.embedding.opening import HashEmbedder
 
 PAIRS = [json.loads(line) for line in (Path(__file__).parents[2] / "data" / "claims.jsonl").read_text().splitlines()]
 SOURCES = [
-    Source("The cache holds 64 MB. It is emptied every night.", "Manual", "Cache"),
-    Source("The server listens on port 8080. Port 443 is never used.", "Manual", "Server"),
+    Source("The cache holds 64 MB. It is emptied every night.", "Manual"),
+    Source("The server listens on port 8080. Port 443 is never used.", "Manual"),
 ]
 WORDS = ["server", "cache", "port", "empties", "uses", "night", "not", "never", "Debian", "--force", "with", "the"]
 sentence = st.lists(st.sampled_from(WORDS), min_size=3, max_size=9).map(lambda words: " ".join(["The", *words]))

@@ -164,8 +164,8 @@ def check_texts(texts: tuple[str, ...], most: int = 5) -> None:
 
 
 def check_written(read) -> None:
-    assert read.found == bool(read.claims)
-    assert not read.found or read.text.strip()
+    assert (read.text is not None) == bool(read.claims)
+    assert read.text is None or read.text.strip()
     assert all(0 <= place < 5 for claim in read.claims for place in claim.citations)
     assert len(read.claims) <= 6
 

@@ -228,8 +228,7 @@ class TestScoring:
     def test_one_unreadable_candidate_costs_only_its_own_score(self):
         model = ScriptedModel(lambda request: "hm" if "Bad" in request.messages[1].content else '{"score": 0.5}')
         scores = ModelScorer(model).score([Claim("q", name) for name in ("Good", "Bad", "Fine")])
-        assert [score.value for score in scores] == [0.5, None, 0.5]
-        assert scores[1].problem is not None
+        assert scores == [0.5, None, 0.5]
 
     def test_the_likelihood_of_yes_is_a_score(self):
         logprobs = ({"Yes": np.log(0.6), "yes": np.log(0.1), "No": np.log(0.3)},)
@@ -256,7 +255,7 @@ class TestScoring:
             ),
             Claim("which movie is about a ship in space", "Casablanca", "A cafe owner in Morocco helps a couple."),
         ]
-        first, second = (score.value for score in FusedScorer(HashEmbedder()).score(claims))
+        first, second = FusedScorer(HashEmbedder()).score(claims)
         assert 0 < second < first < 1
         assert FusedScorer(HashEmbedder()).score([]) == []
 
@@ -265,7 +264,7 @@ class TestScoring:
         model = Budgeted(ScriptedModel.saying('{"score": 0.5}'), ledger)
         with trace.recording() as recorder:
             scores = ModelScorer(model).score([Claim("q", str(n)) for n in range(5)])
-        assert [score.value for score in scores] == [0.5, 0.5, None, None, None]
+        assert scores == [0.5, 0.5, None, None, None]
         assert all("is spent" in f.reason for f in recorder.fallbacks)
         assert ledger.refused == 3
 

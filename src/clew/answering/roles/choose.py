@@ -182,7 +182,7 @@ class ScoredChooser:
         scores = iter(self.scorer.score(claims))
         chosen = []
         for choice in choices:
-            values = [next(scores).value or 0.0 for _ in choice.options]
+            values = [next(scores) or 0.0 for _ in choice.options]
             order = sorted(range(len(values)), key=lambda place: (-values[place], place))
             chosen.append(Chosen(tuple(order[: max(0, choice.keep)]), sure=_margin(values, order)))
         return chosen

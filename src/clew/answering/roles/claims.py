@@ -357,7 +357,7 @@ def _sentences(place: int, source: Source) -> list[_ClaimSentence]:
     for start, end in sentence_spans(source.text):
         is_long = end - start > LONGEST_SENTENCE and "\n" in source.text[start:end]
         spans += _lines(source.text, start, end) if is_long else [(start, end)]
-    heading = f"{source.title} {source.section}"
+    heading = source.title
     return [_ClaimSentence(place, start, end, source.text[start:end], heading) for start, end in spans]
 
 

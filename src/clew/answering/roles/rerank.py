@@ -72,11 +72,10 @@ class Pointwise:
         ]
         scores = self.scorer.score(claims)
         fused = [
-            None if score.value is None else score.value + PLACE_WEIGHT * (len(nodes) - place) / len(nodes)
+            None if score is None else score + PLACE_WEIGHT * (len(nodes) - place) / len(nodes)
             for place, score in enumerate(scores)
         ]
-        order = keep_unjudged(fused)
-        return [Judged(nodes[place], scores[place].value, scores[place].reason) for place in order]
+        return [Judged(nodes[place], scores[place]) for place in keep_unjudged(fused)]
 
 
 @dataclass(frozen=True)

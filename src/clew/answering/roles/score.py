@@ -14,7 +14,7 @@ from pydantic import Field
 
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.core.roles import Claim, Score
+from clew.core.roles import Claim
 from clew.models.protocol import Alternatives, Completion, Embedder, LanguageModel
 from clew.models.structured import Ask, Prompt, TypedReply, ask, object_schema, read_json
 from clew.models.tokens import cut_to_question
@@ -70,14 +70,13 @@ class ModelScorer:
     document_tokens: int = 1500
     """Maximum length of a document, in tokens. Longer documents are cut to the parts that the question needs."""
 
-    def score(self, claims: Sequence[Claim]) -> list[Score]:
-        """Return the scores. A claim without a score has the value None and a problem, and should stay at its rank."""
-        scores = []
-        for outcome in ask(self.model, [self._ask(claim) for claim in claims], role="score"):
+    def score(self, claims: Sequence[Claim]) -> list[float | None]:
+        """Return the scores. A claim without a score should stay at its rank."""
+        outcomes = ask(self.model, [self._ask(claim) for claim in claims], role="score")
+        for outcome in outcomes:
             if outcome.problem is not None:
                 trace.fallback("score", outcome.problem, "the candidate keeps its rank")
-            scores.append(Score(outcome.value, problem=outcome.problem))
-        return scores
+        return [outcome.value for outcome in outcomes]
 
     def _ask(self, claim: Claim) -> Ask[float]:
         room = min(self.document_tokens, self.model.context_tokens - 400)
@@ -121,9 +120,9 @@ class FusedScorer:
 
     embedder: Embedder
 
-    def score(self, claims: Sequence[Claim]) -> list[Score]:
+    def score(self, claims: Sequence[Claim]) -> list[float | None]:
         """Return the probability of each claim by its similarity."""
-        return [Score(like.probability()) for like in self.compare(claims)]
+        return [like.probability() for like in self.compare(claims)]
 
     def compare(self, claims: Sequence[Claim]) -> list[QuestionSimilarity]:
         """Return the similarities behind the scores. All texts are embedded as one batch."""

@@ -9,7 +9,7 @@ from clew.answering.methods.focus.evidence import weighed
 from clew.answering.queries.interpretations import execute
 from clew.answering.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.core.errors import InputError
-from clew.core.roles import Chosen, Parse, Score
+from clew.core.roles import Chosen, Parse
 from clew.core.types import Judgement, Path
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
@@ -151,7 +151,7 @@ class Scorer:
     """Scores the last candidate highest and cannot read the second."""
 
     def score(self, claims):
-        return [Score(None if place == 1 else place / len(claims)) for place in range(len(claims))]
+        return [None if place == 1 else place / len(claims) for place in range(len(claims))]
 
 
 class Chooser:

@@ -186,10 +186,9 @@ def read_passages(kb: KnowledgeBase, question: str, groups: Sequence[Sequence[in
     sources = []
     for nodes in groups:
         read = [kb.node(node) for node in nodes]
-        own = read[-1].attributes
         text = "\n".join(node.text for node in read) if len(read) > 1 else read[-1].text
         title = " → ".join(dict.fromkeys(node.name for node in read))
-        sources.append(Source(text, title, file=own.get("file"), page=own.get("page")))
+        sources.append(Source(text, title, read[-1].attributes.get("page")))
     with trace.span("read", passages=len(sources)):
         [answer] = reader.read([Reading(question, tuple(sources))])
     return answer

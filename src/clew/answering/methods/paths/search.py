@@ -261,7 +261,7 @@ class LikenessJudge:
         """Score each path once."""
         new = [path for path in dict.fromkeys(shown) if path not in self._known]
         scored = self.scorer.score([Claim(self.question, path.text) for path in new])
-        self._known.update((path, score.value or 0.0) for path, score in zip(new, scored, strict=True))
+        self._known.update((path, score or 0.0) for path, score in zip(new, scored, strict=True))
         return [self._known[path] for path in shown]
 
 

@@ -107,7 +107,7 @@ class ThinkOnGraph(Method):
             return [trails[place] for place in chosen.kept]
         else:
             claims = [Claim(question, path.in_words()) for path in paths(tools.kb, trails)]
-            scores = [score.value or 0.0 for score in FusedScorer(tools.embedder).score(claims)]
+            scores = [score or 0.0 for score in FusedScorer(tools.embedder).score(claims)]
         return [trails[place] for place in best_places(scores, self.width) if scores[place] > 0]
 
     def _scored_entities(self, question: str, rated: Sequence[Rated], tools: OpenBase) -> list[float]:
