@@ -129,10 +129,9 @@ def is_return(before: Hop | None, hop: Hop) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A hop from a set of nodes with its number of edges, and its ends if they are known."""
+    """A hop from a set of nodes, and its ends if they are known."""
 
     hop: Hop
-    edges: int
     ends: NodeSet | None = None
 
 
@@ -159,19 +158,19 @@ class Explorer:
         for use in self.kb.relations(nodes):
             move = Move(use.relation, "out" if use.direction == "out" else "in")
             if not self._nameless.behind(move.relation, move.direction):
-                found.append(Lead((move,), use.count))
+                found.append(Lead((move,)))
                 continue
             reached = self.walk(nodes, move)
             middle = self._nameless.among(reached, (move.relation, move.direction))
             if len(middle) < len(reached):
-                found.append(Lead((move,), use.count - len(middle), reached - middle if len(middle) else reached))
+                found.append(Lead((move,), reached - middle if len(middle) else reached))
             if not len(middle):
                 continue
             for second in self.kb.relations(middle):
                 onward = Move(second.relation, "out" if second.direction == "out" else "in")
                 ends = self._named(self.walk(middle, onward) - nodes)
                 if len(ends):
-                    found.append(Lead((move, onward), len(ends), ends))
+                    found.append(Lead((move, onward), ends))
         return found
 
     def walk(self, nodes: NodeSet, move: Move) -> NodeSet:

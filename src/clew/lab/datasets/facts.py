@@ -181,7 +181,6 @@ class _Gold(BaseModel):
 class _Mentioned(BaseModel):
     name: str | int | float | None = None
     type: str = Field(validation_alias="entityType")
-    label: str | None = None
 
 
 class _MintakaQuestion(BaseModel):

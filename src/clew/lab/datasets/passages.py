@@ -204,7 +204,6 @@ class _Link(BaseModel):
 
 
 class _Article(BaseModel):
-    pid: str
     title: str
     text: str
     links: list[_Link] = []

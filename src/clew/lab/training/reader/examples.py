@@ -102,7 +102,6 @@ class HeadTarget:
 class Example:
     """A question with its names and numbers, and its query as a plan."""
 
-    kind: str
     question: str
     spans: tuple[TypedSpan, ...]
     """The names, in reading order."""
@@ -286,7 +285,7 @@ def _example(record: _Question, vocabulary: Vocabulary) -> Example:
     every = quantities(record.question)
     outside = tuple(one for one in every if not any(one.start < s.end and s.start < one.end for s in spans))
     codes = tuple(vocabulary.schema.type_code[types[name]] for _, name in found)
-    example = Example(record.kind, record.question, spans, codes, outside, Plan("none", either=record.kind == "or"))
+    example = Example(record.question, spans, codes, outside, Plan("none", either=record.kind == "or"))
     if record.query is None:
         return replace(example, is_whole=record.kind != UNSAID)
     names = [name for _, name in found]
