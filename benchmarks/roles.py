@@ -216,7 +216,7 @@ def reading(n: int, model: LanguageModel | None):
 def answering(n: int, model: LanguageModel | None):
     cases = answer_cases(n)
 
-    def play(writer: Writer) -> dict[str, list[float]]:
+    def play(writer: ModelWriter) -> dict[str, list[float]]:
         written = writer.answers([question for question, _ in cases], 10)
         ranks = []
         for one, (_, names) in zip(written, cases, strict=True):

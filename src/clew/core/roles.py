@@ -174,14 +174,10 @@ class Written:
 
 
 class Writer(Protocol):
-    """Writer of search texts and of candidate answers."""
+    """Writer of search texts. A model also writes candidate answers."""
 
     def next_evidence(self, drafts: Sequence[Draft]) -> list[Written]:
         """Return for each draft a text to search for the missing evidence, or no text if nothing is missing."""
-        ...
-
-    def answers(self, questions: Sequence[str], count: int) -> list[Written]:
-        """Return up to `count` different candidate answers per question."""
         ...
 
 

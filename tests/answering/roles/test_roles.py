@@ -10,7 +10,7 @@ from clew.answering.roles.choose import ModelChooser, ScoredChooser, read_pair
 from clew.answering.roles.parse import ModelParser
 from clew.answering.roles.read import BestSpan, ModelReader
 from clew.answering.roles.score import FusedScorer, ModelScorer, read_score, read_yes_no
-from clew.answering.roles.write import ModelWriter, UncoveredPart
+from clew.answering.roles.write import ModelWriter
 from clew.core import trace
 from clew.core.errors import InputError, PendingError, ReplyError
 from clew.core.query import Attribute, Compare, Edge, Named, Value
@@ -293,8 +293,6 @@ class TestWriting:
         said = ScriptedModel.saying(json.dumps({"answers": ["Paris", "paris ", 1789]}))
         [written] = ModelWriter(said).answers(["capital?"], 10)
         assert written.texts == ("Paris", "1789")
-        [none] = UncoveredPart().answers(["capital?"], 10)
-        assert none.texts == ()
 
 
 class TestReading:

@@ -107,10 +107,6 @@ class UncoveredPart:
         """Return the uncovered words in the order of the question, then the names. Empty if all words are covered."""
         return [self._uncovered(draft) for draft in drafts]
 
-    def answers(self, questions: Sequence[str], count: int) -> list[Written]:  # noqa: ARG002 - required by the protocol
-        """Return no answers. They need a model."""
-        return [Written((), "candidate answers need a language model")] * len(questions)
-
     def _uncovered(self, draft: Draft) -> Written:
         covered = {term for text in draft.evidence for term in terms(text)}
         missing = words_outside(draft.question, covered)

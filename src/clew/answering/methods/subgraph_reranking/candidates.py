@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clew.answering.methods.answering import answer_nodes
 from clew.answering.reading.extraction.asked import Asked
 from clew.answering.reading.mentions import MARKED
+from clew.answering.roles.write import ModelWriter
 from clew.core.errors import NotFoundError, SourceError
-from clew.core.roles import Writer
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Link, Names
@@ -139,7 +139,7 @@ def first_value(kind: QuestionKind, texts: Sequence[str]) -> bool | int | float 
     return None
 
 
-def written_answers(question: str, k: int, *, writer: Writer, names: Names) -> ProposedCandidates:
+def written_answers(question: str, k: int, *, writer: ModelWriter, names: Names) -> ProposedCandidates:
     """Return a model's different answers as nodes, in its order. Note answers that match no node."""
     plain, entities = question_entities(question, names)
     [written] = writer.answers([plain], k)
