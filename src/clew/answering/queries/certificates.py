@@ -22,23 +22,26 @@ from clew.store.remote.remote import RemoteKnowledgeBase, is_cypher, is_sparql
 
 
 def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
-    """Return the executed query in all languages, or only in that of the remote database."""
+    """Return an executed interpretation in words and as a query in all languages."""
     telling = _Telling(found, kb)
     written = {"form": telling.form(), "kind": kind_in_words(kb.schema, found.type), **telling.phrases()}
-    query = formal_query(found)
-    written |= {"text": telling.text(), "query": str(query)}
-    is_question = found.asks == "truth" and not found.query.order
+    asked = found.query if found.asks == "truth" and not found.query.order else None
+    return {**written, "text": telling.text(), **printed(formal_query(found), kb, asked)}
+
+
+def printed(query: ql.AnyQuery, kb: KnowledgeBase, asked: ql.Query | None = None) -> dict[str, str]:
+    """Return a query in all languages, or only in Clew's own and in that of the remote database.
+
+    If `asked` is given, SPARQL asks whether it has any rows.
+    """
+    rdf = EndpointNames(kb) if is_sparql(kb) else RdfNames()
     printers: dict[str, Callable[[], str]] = {
-        "sparql": lambda: sparql(
-            found.query if is_question else query,
-            kb.schema,
-            EndpointNames(kb) if is_sparql(kb) else RdfNames(),
-            is_question=is_question,
-        ),
+        "sparql": lambda: sparql(asked or query, kb.schema, rdf, is_question=asked is not None),
         "cypher": lambda: cypher(query, kb.schema, GraphDatabaseNames(kb) if is_cypher(kb) else CypherNames()),
         "sql": lambda: sql(query, kb.schema),
     }
     own = kb.query_language if isinstance(kb, RemoteKnowledgeBase) else None
+    written = {"query": str(query)}
     for language, write in printers.items():
         if own in (None, language):
             try:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.answering.queries.attributes import value_in_words
+from clew.answering.queries.certificates import printed
 from clew.answering.queries.execution import Result, values_of
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
-from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.pushdown import execute
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words, kind_in_words, words
@@ -106,7 +106,12 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
         candidates,
         value=value,
         answer_count=len(candidates),
-        query={"form": form, "kind": _kind(executed, kb), **_printed(executed, kb)},
+        query={
+            "form": form,
+            "kind": _kind(executed, kb),
+            "text": words(executed.asked, kb.schema, lambda key: _name_of(kb, key)),
+            **printed(executed.query, kb),
+        },
         notes=executed.notes,
     )
     if is_table:
@@ -131,22 +136,6 @@ def _kind(executed: Executed, kb: KnowledgeBase) -> str:
     """Return the word for one match."""
     kinds = {ref.type for ref in executed.refs}
     return kind_in_words(kb.schema, kinds.pop() if len(kinds) == 1 else None)
-
-
-def _printed(executed: Executed, kb: KnowledgeBase) -> dict[str, str]:
-    """Return the executed query in words, in Clew's language, and in other languages that can express it."""
-    from clew.answering.queries.cypher import cypher
-    from clew.answering.queries.sparql import sparql
-    from clew.answering.queries.sql import sql
-
-    query = executed.query
-    found = {"text": words(executed.asked, kb.schema, lambda key: _name_of(kb, key)), "query": str(query)}
-    for language, write in (("sparql", sparql), ("cypher", cypher), ("sql", sql)):
-        try:
-            found[language] = write(query, kb.schema)
-        except CannotPrintError:
-            continue
-    return found
 
 
 def _name_of(kb: KnowledgeBase, key: str) -> str:
