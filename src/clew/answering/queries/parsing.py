@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NoReturn, TypeVar
@@ -34,7 +34,7 @@ def parse(text: str) -> ql.AnyQuery:
     """Read a query. Raise QuerySyntaxError for any other text."""
     parser = _Parser(text)
     query = parser.whole()
-    if parser.position < len(parser.tokens):
+    if parser.tokens[parser.position][0] != "end":
         parser.fail(
             "the end, and, group by, having, order by, first, skip, union, intersect or except "
             "(names of several words stand in backticks)"
@@ -66,6 +66,7 @@ class _Parser:
             content = _unquoted(content, offset) if kind == "text" else content
             self.tokens.append((kind, content.replace("``", "`") if kind == "quoted" else content, found.start(kind)))
             offset = found.end()
+        self.tokens.append(("end", "", len(self.text)))
 
     # Tokens
 
@@ -73,15 +74,15 @@ class _Parser:
         if self.position >= self.furthest[0]:
             self.furthest = self.position, expected
         place, expected = self.furthest
-        offset = self.tokens[place][2] if place < len(self.tokens) else len(self.text)
+        offset = self.tokens[place][2]
         seen = repr(self.text[offset : offset + 20]) if offset < len(self.text) else "the end"
         raise QuerySyntaxError(f"cannot read the query at {offset}: expected {expected}, found {seen}")
 
     def sees(self, *words: str) -> bool:
         """Return whether the next tokens are these signs or keywords."""
         for index, word in enumerate(words, self.position):
-            kind, content, _ = self.tokens[index] if index < len(self.tokens) else ("", "", 0)
-            if kind not in ("word", "sign") or content.lower() != word:
+            kind, content, _ = self.tokens[index]
+            if kind not in ("word", "sign") or content.lower() != word:  # as the end is, after the last token
                 return False
         return True
 
@@ -96,14 +97,14 @@ class _Parser:
             self.fail(repr(" ".join(words)))
 
     def take(self, kind: str, expected: str) -> str:
-        if self.position == len(self.tokens) or self.tokens[self.position][0] != kind:
+        if self.tokens[self.position][0] != kind:
             self.fail(expected)
         self.position += 1
         return self.tokens[self.position - 1][1]
 
     def name(self, expected: str, allowed: frozenset[str] = frozenset()) -> str:
         """Read a name. Words of the language are names only if they are `allowed` here."""
-        kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
+        kind, content, _ = self.tokens[self.position]
         if kind == "quoted" or (kind == "word" and content.lower() not in ql.WORDS - allowed):
             self.position += 1
             return content
@@ -169,9 +170,9 @@ class _Parser:
         skip = self.whole_number() if self.takes("skip") else 0
         return ql.Query(columns, pattern, distinct, group, having, order, first, skip, self.takes("with", "ties"))
 
-    def listed(self, rule: Callable[[], T]) -> tuple[T, ...]:
+    def listed(self, rule: Callable[[], T], separators: Sequence[str] = (",",)) -> tuple[T, ...]:
         items = [rule()]
-        while self.takes(","):
+        while any(map(self.takes, separators)):
             items.append(rule())
         return tuple(items)
 
@@ -248,7 +249,7 @@ class _Parser:
             keys = self.listed(lambda: self.take("text", "a key in quotes"))
             self.needs(")")
             return ql.Nodes(keys)
-        if self.position < len(self.tokens) and self.tokens[self.position][0] == "text":
+        if self.tokens[self.position][0] == "text":
             text = self.take("text", "a name in quotes")
             return ql.Named(text, self.name("a node type", ql.WORDS) if self.takes(":") else None)
         return None
@@ -275,23 +276,16 @@ class _Parser:
     # Formulas
 
     def conjunction(self) -> tuple[ql.Formula, ...]:
-        parts = [self.negation()]
-        while self.takes("and") or self.takes(","):
-            parts.append(self.negation())
-        return tuple(parts)
+        return self.listed(self.negation, ("and", ","))
 
     def formula(self) -> ql.Formula:
         """Read conditions joined by `or`, each of which may be conditions joined by `and`."""
-        options = [self.all()]
-        while self.takes("or"):
-            options.append(self.all())
-        return options[0] if len(options) == 1 else ql.Either(tuple(options))
+        options = self.listed(self.all, ("or",))
+        return options[0] if len(options) == 1 else ql.Either(options)
 
     def all(self) -> ql.Formula:
-        parts = [self.negation()]
-        while self.takes("and"):
-            parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else ql.All(tuple(parts))
+        parts = self.listed(self.negation, ("and",))
+        return parts[0] if len(parts) == 1 else ql.All(parts)
 
     def negation(self) -> ql.Formula:
         if self.takes("not"):
@@ -378,7 +372,7 @@ class _Parser:
         return left
 
     def atom(self) -> ql.Expression:
-        kind, content, _ = self.tokens[self.position] if self.position < len(self.tokens) else ("", "", 0)
+        kind, content, _ = self.tokens[self.position]
         if kind == "number":
             self.position += 1
             return ql.Value(int(content) if content.isdigit() else float(content))
