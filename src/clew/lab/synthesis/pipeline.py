@@ -35,6 +35,10 @@ from clew.store.index.tokens import normalise
 
 CHUNK = 16
 """Number of questions that go through steps 2 to 4 together."""
+TEXT_SHARE = 0.5
+"""Share of the questions about types with texts that get a textual requirement, besides the kind `textual`."""
+MOST_ANSWERS = 20
+"""Maximum number of answers to a question."""
 ROUNDS = 8
 """Maximum number of rounds that replace rejected questions."""
 Result = Mapping[str, Any]
@@ -48,11 +52,8 @@ class SynthesisPlan:
     templates: Mapping[Kind, Sequence[Template]]
     with_text: frozenset[str] = frozenset()
     """Types whose questions may have a textual requirement."""
-    text_share: float = 0.5
-    """Share of the other questions about these types that get a textual requirement."""
     roles: tuple[str, ...] = (DEFAULT_ROLE,)
     seed: int = 0
-    most_answers: int = 20
     spare: float = 0.1
     """Share of additional questions in the first round."""
 
@@ -107,7 +108,7 @@ def synthesise(
         drafts = [draft for _, draft in zip(range(wanted), drawing, strict=False)]
         moved = partial(_moved, progress, len(made.rows), plan.count)
         for result in finish_all(steps, drafts, log, moved, check):
-            _accept(result, plan, made, questions)
+            _accept(result, made, questions)
         missing = plan.count - len(made.rows)
         if missing <= 0 or not drafts:
             break
@@ -147,7 +148,7 @@ def _draw(steps: Steps, plan: SynthesisPlan, kinds: Sequence[Kind], slot: int, s
     role = plan.roles[rng.randrange(len(plan.roles))]
     for template in (*templates[first:], *templates[:first]):
         may = template.target in plan.with_text
-        with_text = may and (template.kind == "textual" or rng.random() < plan.text_share)
+        with_text = may and (template.kind == "textual" or rng.random() < TEXT_SHARE)
         requirement = steps.sampler.draw(template, rng, with_text=with_text)
         if requirement is None or requirement.identity in seen:
             continue
@@ -259,7 +260,7 @@ def _result(
     return {"row": row_of(steps.kb, draft, text, verdict, wording, answers), "gold_passed": passed}
 
 
-def _accept(result: Result, plan: SynthesisPlan, made: Synthesis, questions: set[str]) -> None:
+def _accept(result: Result, made: Synthesis, questions: set[str]) -> None:
     if result["gold_passed"] is not None:
         made.gold_checked += 1
         made.gold_passed += bool(result["gold_passed"])
@@ -270,7 +271,7 @@ def _accept(result: Result, plan: SynthesisPlan, made: Synthesis, questions: set
     folded = normalise(row["question"])
     if folded in questions:
         made.turned_down["the same question came up twice"] += 1
-    elif len(row["answers"]) > plan.most_answers:
+    elif len(row["answers"]) > MOST_ANSWERS:
         made.turned_down["too many answers"] += 1
     else:
         questions.add(folded)
