@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from clew.answering.queries.attributes import attribute_words, value_in_words, value_sentence
-from clew.answering.queries.words import kind_in_words
+from clew.answering.queries.words import kind_in_words, listed
 from clew.core.nouns import plural
 from clew.core.schema import label_of
 from clew.core.states import WORDINGS
@@ -131,7 +131,7 @@ def _listed(candidates: tuple[Candidate, ...]) -> str:
     more = len(candidates) - sum(named.values())
     if more > 0:
         names.append(f"{more:,} more")
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return listed(names, "and")
 
 
 ATTRIBUTES, RELATIONS, NAMES = 6, 6, 3

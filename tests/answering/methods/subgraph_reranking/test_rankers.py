@@ -169,7 +169,7 @@ def reseal(folder, extra=None):
         card["files"][name] = {"size": file.stat().st_size, "sha256": file_sha256(file)}
     if extra:
         card["files"][extra] = {"size": 1, "sha256": ""}
-    (folder / "ranker.json").write_text(json.dumps({**card, "digest": ranker_file._seal(card)}))
+    (folder / "ranker.json").write_text(json.dumps({**card, "digest": ranker_file.seal(card)}))
 
 
 def test_what_is_no_ranker_or_too_new_is_told(kb, trained, tmp_path):

@@ -10,7 +10,6 @@ meaning.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from clew.core.errors import CorruptError, EmbedderMismatch, FormatError, InputE
 from clew.core.schema import Schema, refuse_other_schema
 from clew.core.texts import parse_json
 from clew.models.protocol import Embedder
+from clew.store.graph.manifest import seal
 
 FORMAT = 1
 """Version of the files of a ranker. Newer versions are rejected."""
@@ -89,7 +89,7 @@ def save_ranker(folder: Path, parts: RankerParts) -> RankerCard:
     files = {name: _File(size=(folder / name).stat().st_size, sha256=file_sha256(folder / name)) for name in names}
     card = parts.card.model_copy(update={"files": files})
     body = card.model_dump(mode="json")
-    text = json.dumps({**body, "digest": _seal(body)}, ensure_ascii=False, indent=1, sort_keys=True)
+    text = json.dumps({**body, "digest": seal(body)}, ensure_ascii=False, indent=1, sort_keys=True)
     (folder / MANIFEST).write_text(text + "\n", "utf-8")
     return card
 
@@ -110,7 +110,7 @@ def read_card(folder: Path) -> RankerCard:
     if raw["format"] > FORMAT:
         raise FormatError(f"{folder} has format {raw['format']}, this version reads up to {FORMAT}: upgrade clew")
     digest = raw.pop("digest", None)
-    if digest != _seal(raw):
+    if digest != seal(raw):
         raise CorruptError(f"{file} was altered (its digest differs): train the ranker again, or get it again")
     try:
         card = RankerCard.model_validate(raw)
@@ -180,7 +180,3 @@ def _array(folder: Path, name: str) -> FloatArray:
 def _require(folder: Path, holds: bool) -> None:
     if not holds:
         raise CorruptError(f"the arrays in {folder} do not fit its features: train the ranker again")
-
-
-def _seal(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(body, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
