@@ -12,7 +12,7 @@ from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.knowledge_graph_prompting.answer import answer_from_passages
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_for
-from clew.core.errors import InputError, NotFoundError, PendingError, StorageError
+from clew.core.errors import InputError, PendingError, StorageError
 from clew.core.types import Answer, NodeRef, Ranking
 from clew.core.workers import Workers
 from clew.documents.graph.edges import EdgeOptions
@@ -91,19 +91,18 @@ class Benchmark:
             return "key"
         if own in ("strict", "lenient"):
             return self.match or own
-        known = gold_keys(self.dataset, self.tools.kb)
+        gold = {answer for question in self.dataset.questions for answer in question.answers}
+        known = self.tools.kb.ids([*gold])
         if own == "auto":
-            return "key" if known == len(all_gold(self.dataset)) else self.match or "strict"
+            return "key" if len(known) == len(gold) else self.match or "strict"
         if not known:
             raise InputError(f"no gold answer of {self.dataset.name} is a node of {self.kb}: pass the matching base")
         return "key"
 
     def name_of(self, key: str) -> str:
         """Return the name and key of the node with a gold key, or the key if the node is unnamed or missing."""
-        try:
-            name = self.tools.kb.refs([self.tools.kb.find(key)])[0].name
-        except NotFoundError:
-            return key
+        kb = self.tools.kb
+        name = next((ref.name for ref in kb.refs(kb.ids([key]))), key)
         return key if name == key else f"{name} ({key})"
 
     def run(
@@ -204,21 +203,3 @@ def aliases_in(kb: KnowledgeBase) -> NamesOf:
         return kb.node(node.id).aliases
 
     return aliases
-
-
-def all_gold(dataset: Dataset) -> set[str]:
-    """Return the distinct gold answers of a data set."""
-    return {answer for question in dataset.questions for answer in question.answers}
-
-
-def gold_keys(dataset: Dataset, kb: KnowledgeBase) -> int:
-    """Count the gold answers that are node keys."""
-    return sum(_is_key(answer, kb) for answer in all_gold(dataset))
-
-
-def _is_key(text: str, kb: KnowledgeBase) -> bool:
-    try:
-        kb.find(text)
-    except NotFoundError:
-        return False
-    return True

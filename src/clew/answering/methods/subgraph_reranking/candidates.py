@@ -202,12 +202,7 @@ def _named(texts: Sequence[str], kb: KnowledgeBase, names: Names) -> tuple[tuple
     nodes: dict[int, None] = {}
     unknown = []
     for text in texts:
-        try:
-            nodes[kb.find(text)] = None
-        except NotFoundError:
-            links = [link for link in names.link(text, k=1) if link.how == "exact"]
-            if links:
-                nodes[links[0].node] = None
-            else:
-                unknown.append(text)
+        found = kb.ids([text]) or [link.node for link in names.link(text, k=1) if link.how == "exact"]
+        nodes |= dict.fromkeys(found)
+        unknown += [] if found else [text]
     return tuple(nodes), unknown
