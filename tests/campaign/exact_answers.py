@@ -25,7 +25,7 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import clew
 from clew.answering.methods.catalog import ask, create
-from clew.answering.queries.interpretations import names_of_answers
+from clew.answering.queries.interpretations import names_answers
 from clew.answering.queries.lowering import CannotPrintError
 from clew.core.query import (
     Aggregate,
@@ -247,7 +247,7 @@ class ByHand:
         query = linked(query, lambda one: tuple(self.keys[node] for node in self.named(one)))
         plain = replace(query, order=(), first=None, ties=False)
         left = nodes = {row[0][1] for row in self.reference.rows(plain)}
-        if not names_of_answers(asked):
+        if not names_answers(asked):
             for constant in constants(asked.query):
                 others = left - self.named(constant)
                 left = others if others or repeated(asked.query.pattern.edges, constant) else left

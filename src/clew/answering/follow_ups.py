@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from clew.answering.methods.role_choice import reader_of
-from clew.answering.queries.interpretations import names_of_answers
+from clew.answering.queries.interpretations import names_answers
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.parsing import parse
 from clew.answering.queries.words import kind_in_words
@@ -195,7 +195,7 @@ class FollowUps:
         read = parse.interpretation
         if (
             read.type != kind
-            or names_of_answers(read)
+            or names_answers(read)
             or not (read.is_restricted or read.asks not in ("nodes", "each", "columns"))
         ):
             return None

@@ -439,6 +439,14 @@ def connected(edges: Iterable[Edge], names: Iterable[str]) -> set[str]:
     return tied
 
 
+def constants_for(formula: Formula, variable: str) -> tuple[Constant, ...]:
+    """Return the constants of which a condition requires a variable to be one. Other conditions have none."""
+    parts = formula.parts if isinstance(formula, Either) else (formula,)
+    equal = [part for part in parts if isinstance(part, Compare) and part.comparison == "="]
+    found = tuple(part.right for part in equal if part.left == Var(variable) and isinstance(part.right, Named | Nodes))
+    return found if len(found) == len(parts) else ()
+
+
 def requiring(pattern: Pattern, *formulas: Formula) -> Pattern:
     """Return the pattern with more conditions."""
     return replace(pattern, where=(*pattern.where, *formulas))

@@ -181,7 +181,9 @@ class _Telling:
         if self.named is None or self.order is not None or self.names_only:
             return ""
         pattern = self.patterns[0]
-        rest = replace(pattern, where=tuple(one for one in pattern.where if not _is_named(one, self.found.variable)))
+        rest = replace(
+            pattern, where=tuple(one for one in pattern.where if not ql.constants_for(one, self.found.variable))
+        )
         phrase = self.phrase(rest)
         phrase.tells_kinds = kinds
         names = self.words.names(self.named)
@@ -195,7 +197,7 @@ class _Telling:
         if self.named is None or self.order is not None or len(self.named.keys) != 1:
             return ""
         [name], node = self.words.names(self.named), NodeSet.of([self.kb.find(self.named.keys[0])])
-        rest = [one for one in pattern.where if not _is_named(one, variable)]
+        rest = [one for one in pattern.where if not ql.constants_for(one, variable)]
         edges = [edge for edge in pattern.edges if variable in edge.variables]
         if not pattern.edges and len(rest) == 1:
             match rest[0]:
@@ -229,21 +231,8 @@ class _Telling:
 
 def _named(pattern: ql.Pattern, variable: str) -> ql.Nodes | None:
     """Return the nodes of which an answer must be one."""
-    for formula in pattern.where:
-        if _is_named(formula, variable):
-            parts = formula.parts if isinstance(formula, ql.Either) else (formula,)
-            nodes = [part.right for part in parts if isinstance(part, ql.Compare)]
-            return ql.Nodes(tuple(key for one in nodes if isinstance(one, ql.Nodes) for key in one.keys))
-    return None
-
-
-def _is_named(formula: ql.Formula, variable: str) -> bool:
-    match formula:
-        case ql.Compare(ql.Var(name), "=", ql.Nodes()) if name == variable:
-            return True
-        case ql.Either(parts):
-            return all(_is_named(part, variable) for part in parts)
-    return False
+    found = next(filter(None, (ql.constants_for(formula, variable) for formula in pattern.where)), ())
+    return ql.Nodes(tuple(key for one in found if isinstance(one, ql.Nodes) for key in one.keys)) if found else None
 
 
 def _compared_attribute(query: ql.Query) -> str | None:

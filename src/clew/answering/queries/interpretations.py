@@ -119,7 +119,7 @@ def _named_among(nodes: NodeSet, asked: Interpretation, groundings: Groundings) 
 
     Not even then if the same edges lead to them: winners that have the country China have no country but China.
     """
-    if names_of_answers(asked):
+    if names_answers(asked):
         return EMPTY
     left, alike = nodes, _reached_alike(asked)
     for constant, grounding in groundings.items():
@@ -137,21 +137,9 @@ def _reached_alike(asked: Interpretation) -> set[ql.Constant]:
     return {end for edge, end in ends if not isinstance(end, str) and edge in leading}
 
 
-def names_of_answers(asked: Interpretation) -> tuple[ql.Named, ...]:
-    """Return the names of nodes that may be the answer: described, compared or asked about."""
-    found: list[ql.Named] = []
-    for formula in asked.query.pattern.where:
-        parts = formula.parts if isinstance(formula, ql.Either) else (formula,)
-        named = [_name_of_answer(part, asked.variable) for part in parts]
-        found += [one for one in named if one is not None] if all(named) else []
-    return tuple(found)
-
-
-def _name_of_answer(part: ql.Formula, variable: str) -> ql.Named | None:
-    match part:
-        case ql.Compare(ql.Var(name), "=", ql.Named() as constant) if name == variable:
-            return constant
-    return None
+def names_answers(asked: Interpretation) -> bool:
+    """Return whether the question names the nodes that may be the answer, to describe or to compare them."""
+    return any(ql.constants_for(formula, asked.variable) for formula in asked.query.pattern.where)
 
 
 def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings: Groundings) -> Value | None:
