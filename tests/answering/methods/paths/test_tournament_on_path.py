@@ -145,11 +145,6 @@ def test_what_is_about_a_model_is_refused_without_one(tmp_path, options):
         ask(create("tournament_on_path", options), "what has [BBS]?", toolbox(tmp_path))
 
 
-def test_what_only_sampling_needs_is_refused_where_nothing_is_sampled():
-    with pytest.raises(InputError, match="seed=3 has no effect with explore=paths"):
-        create("aligned_paths", {"seed": 3})
-
-
 def test_bm25_over_paths_prefers_the_words_of_the_question():
     scores = lexical("who directed it", ["directed by", "written by"])
     assert scores[0] > scores[1] == 0
