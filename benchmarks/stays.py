@@ -21,7 +21,7 @@ import clew
 from clew import cli
 
 LIBRARIES = ("core/", "models/", "store/")
-LIBRARIES += tuple(f"answering/{part}/" for part in ("queries", "reading", "roles", "conversation"))
+LIBRARIES += ("answering/queries/", "answering/reading/", "answering/roles/", "answering/conversation.py")
 SHARED = ("cli/__init__.py", "cli/options.py", "cli/output.py")
 SHARED += tuple(f"answering/methods/{name}.py" for name in ("__init__", "protocol", "role_choice", "answering"))
 
