@@ -21,7 +21,6 @@ from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
 from clew.answering.reading.touched import MOST_READ, is_huge
 from clew.core.types import Answer
-from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import TUNED
 from clew.store.index.tokens import ENGLISH, language_of
 from clew.store.open_base import OpenBase
@@ -55,11 +54,12 @@ class Auto(Method):
 
 def tuned_for(tools: OpenBase) -> Method | None:
     """Return the method that `clew tune` chose for this base, or None."""
-    if not isinstance(tools.kb, ArrayKnowledgeBase) or not (tools.kb.folder / TUNED).exists():
+    folder = tools.kb.folder
+    if folder is None or not (folder / TUNED).exists():
         return None
     from clew.answering.methods.tuned import read_tuned  # importing pydantic takes longer than many questions
 
-    tuned = read_tuned(tools.kb.folder)
+    tuned = read_tuned(folder)
     return None if tuned is None else tuned.create()
 
 

@@ -16,7 +16,6 @@ from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Parser, Reader
 from clew.core.schema import Schema
 from clew.models.settings import Settings
-from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def taught_of(tools: OpenBase) -> tuple[Taught, ...]:
     """Return the examples learned from confirmed answers. Empty for a base without a local folder."""
     from clew.answering.reading.feedback import read_taught
 
-    return read_taught(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else ()
+    return () if tools.kb.folder is None else read_taught(tools.kb.folder)
 
 
 def parser_for(tools: OpenBase, name: ParserName = "auto") -> Parser:

@@ -20,7 +20,6 @@ from clew.answering.reading.scores import Floats
 from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, ModelError
 from clew.models.embedding.onnx import DIMENSION
-from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import FITTED, LEARNED, sealed_text, unsealed_text
 from clew.store.graph.protocol import Explorable
 from clew.store.graph.storage import change_file
@@ -50,7 +49,7 @@ class Fitted:
     @classmethod
     def beside(cls, kb: Explorable, encoders: str) -> Fitted | None:
         """Return the fit of a base, or None if it has no fit."""
-        file = kb.folder / FITTED if isinstance(kb, ArrayKnowledgeBase) else None
+        file = None if kb.folder is None else kb.folder / FITTED
         if file is None or not file.exists():
             return None
         refuse_link(file)

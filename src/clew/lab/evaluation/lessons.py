@@ -190,9 +190,7 @@ def graph_questions(tools: OpenBase, questions: Sequence[Question]) -> list[Grap
 
 def graph_lessons(tools: OpenBase, name: str, questions: Sequence[Question], kept: float, seed: int) -> GraphLessons:
     """Split a base's questions into training and validation. `kept` is the validation share."""
-    if not isinstance(tools.kb, ArrayKnowledgeBase):
-        raise InputError(f"{name}: training needs an embedded base: copy the base to a local folder")
     made = graph_questions(tools, questions)
     random.Random(seed).shuffle(made)
     count = round(kept * len(made))
-    return GraphLessons(graph_base(tools.kb, name), made[count:], made[:count])
+    return GraphLessons(graph_base(tools.local, name), made[count:], made[:count])

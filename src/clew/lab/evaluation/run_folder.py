@@ -20,7 +20,6 @@ from clew.core.texts import parse_json
 from clew.core.version import __version__
 from clew.lab.datasets.questions import Dataset, Kind, Match
 from clew.lab.evaluation.rows import QuestionRow
-from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import learned_digests
 from clew.store.open_base import OpenBase
 
@@ -89,7 +88,7 @@ class Setup:
 def identity(method: Method, tools: OpenBase) -> dict[str, Any]:
     """Return everything except questions, base and model that can change a method's answers."""
     options = {part.name: getattr(method, part.name) for part in fields(method) if part.repr}
-    taught = learned_digests(tools.kb.folder) if isinstance(tools.kb, ArrayKnowledgeBase) else {}
+    taught = {} if tools.kb.folder is None else learned_digests(tools.kb.folder)
     learned = {"learned": {**method.learned(tools), **taught}, "reader": reader_version()}
     return {**options, **learned, "embedder": tools.embedder.name, "clew": __version__}
 

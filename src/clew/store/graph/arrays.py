@@ -31,6 +31,8 @@ BITMAP_FRACTION = 32
 class ArrayKnowledgeBase(StoredKnowledgeBase):
     """A knowledge base opened from its folder."""
 
+    folder: Path
+
     def __init__(self, folder: Path, manifest: Manifest, generation: Path, held: Held | None = None) -> None:
         """Initialise from an opened generation. Use `ArrayKnowledgeBase.open` instead."""
         self._held = held

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -58,6 +59,9 @@ class Linked(Protocol):
 
 class Explorable(Linked, Protocol):
     """The part of a knowledge base that parsing a question needs."""
+
+    folder: Path | None = None
+    """Folder with its files and with what it was taught. None if it is in a database or behind an endpoint."""
 
     @property
     def schema(self) -> Schema:
