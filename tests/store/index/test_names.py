@@ -222,6 +222,13 @@ def test_mentions_never_overlap_and_each_is_an_alias(tmp_path_factory, aliases, 
         end = mention.end
 
 
+def test_swapped_letters_are_forgiven_in_short_names(tmp_path: Path):
+    index = opened(tmp_path, [("China", "film", []), ("Chad", "film", []), ("Chile", "gene", [])])
+    assert [link.alias for link in index.spelled("Chnia", k=1)] == ["China"]
+    assert [link.alias for link in index.spelled("chlie", k=1)] == ["Chile"]
+    assert "Chile" not in [link.alias for link in index.spelled("chlie", type="film")]
+
+
 def test_two_typos_are_forgiven_among_many_names(tmp_path: Path):
     chooser = random.Random(3)
     words = [word for word in sorted(common_words()) if len(word) > 3]

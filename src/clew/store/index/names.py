@@ -33,6 +33,8 @@ from clew.store.index.tokens import ENGLISH, Token, language_of, normalise, stop
 
 SHORTEST_FUZZY = 4
 """Minimum length of a name for fuzzy matching."""
+MOST_SWAPPED = 8
+"""Maximum number of characters of a name to look up with swapped letters. Longer names share trigrams with it."""
 SIMILAR = 0.72
 """Minimum similarity of two spellings of a name."""
 SURE = 0.9
@@ -168,9 +170,16 @@ class NameIndex:
         if len(form) < SHORTEST_FUZZY:
             return []
         keep = None if code is None else (lambda forms: self._have_type(forms, code))
-        places = self.trigrams.nearest(form, POOL, keep=keep)
+        places = np.append(self.trigrams.nearest(form, POOL, keep=keep), self._swapped(form, code))
         (near,) = similar([form], places, self.table.texts(places), SIMILAR)
         return list({**dict(self._longer(form.split(), code)), **dict(near)}.items())
+
+    def _swapped(self, form: str, code: int | None) -> IntArray:
+        """Return the names with two neighbouring letters swapped. Short ones share no trigram: "chnia" for China."""
+        places = range(len(form) - 1 if len(form) <= MOST_SWAPPED else 0)
+        swapped = (form[:at] + form[at + 1] + form[at] + form[at + 2 :] for at in places)
+        found = np.array([place for one in swapped if (place := self.table.find(one)) is not None], dtype=np.int32)
+        return found if code is None else found[self._have_type(found, code)]
 
     def _longer(self, words: Sequence[str], code: int | None) -> list[tuple[int, float]]:
         """Return names with all the words and more. The score rises with coverage and prominence.
