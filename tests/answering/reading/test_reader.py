@@ -12,8 +12,11 @@ from clew.answering.reading.mentions import find_named
 from clew.answering.reading.parsing import asks_whether
 from clew.answering.reading.plan import Plan, Requirement
 from clew.answering.reading.quantities import quantities
-from clew.answering.reading.said_values import is_denied
+from clew.answering.reading.said_values import SaidValues, is_denied
+from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.roles import Parse
+from clew.core.schema import NodeType, Schema
+from clew.store.index.tokens import tokenise
 from conftest import asked
 
 NODES = [
@@ -291,6 +294,26 @@ def test_numbers_in_texts_are_values_after_the_name_of_their_attribute(tmp_path)
     (tmp_path / "genes.csv").write_text("id,type,name,chromosome\n" + rows)
     clew.build([tmp_path / "genes.csv"], tmp_path / "genes.kb")
     assert clew.open(tmp_path / "genes.kb").ask("How many genes are on chromosome 1?").value == 3
+
+
+def test_of_several_values_of_an_attribute_each_is_enough(tmp_path):
+    places = ["Leith", "Oban", "Wick", "Thurso", "Nairn", "Ayr"]
+    nodes = [
+        {"id": name, "name": name, "type": "Boat", "harbour": where}
+        for name, where in zip("ABCDEF", places, strict=True)
+    ]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    clew.build([tmp_path / "nodes.jsonl"], tmp_path / "boats.kb")
+    base = clew.open(tmp_path / "boats.kb")
+    assert base.ask("How many boats have the harbour Leith or Wick?").value == 2
+
+
+def test_a_word_that_most_values_share_means_none_of_them():
+    schema = Schema((NodeType("Pole", 9, attributes=("height", "colour")),), (), {"height": "text", "colour": "text"})
+    values = {"height": ("2 cubits", "3 cubits", "9 cubits (tall)"), "colour": ("dark crimson", "teal", "beige")}
+    said = SaidValues(Vocabulary(schema, frozenset(values)), values)
+    tokens = tokenise("Which crimson or teal poles have more than 5 cubits?")
+    assert said.of(tokens, range(len(tokens))) == {(1, "teal"): False}
 
 
 def test_neighbouring_parts_of_a_name_are_one_mention(tmp_path):

@@ -74,8 +74,8 @@ class Requirement:
     operator: Comparison
     quantity: int | None = None
     """Index of the number or date in the question to compare with."""
-    value: str | bool | float | None = None
-    """Other value to compare with: a category, true or false. Or the number in the unit of the attribute."""
+    value: str | bool | float | tuple[str, ...] | None = None
+    """Other value to compare with: a category, one of several, true or false. Or the number in the attribute's unit."""
     hop: int | None = None
     """The hop from the answer whose end nodes are counted."""
 
@@ -165,5 +165,5 @@ class Wording:
             name = words_of(self.vocabulary.attributes[requirement.attribute].name)
         if requirement.quantity is not None:
             return f"{name} {requirement.operator} number {requirement.quantity + 1}"
-        shown = str(requirement.value).lower()
-        return f"{name} {requirement.operator} {shown}"
+        values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
+        return f"{name} {requirement.operator} {' or '.join(map(str, values)).lower()}"

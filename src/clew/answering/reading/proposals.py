@@ -29,7 +29,6 @@ from clew.answering.reading.plan import (
 )
 from clew.answering.reading.scores import Floats, MentionScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
-from clew.core.query import Comparison
 
 REQUIRED = 32
 """Maximum number of requirement sets per plan."""
@@ -454,10 +453,15 @@ class Proposer:
             truths = ((True, max(scores.positive, LEAST)), (False, max(1 - scores.positive, LEAST)))
             required = [(Requirement(switch, "=", value=true), likely + float(np.log(share))) for true, share in truths]
             options.append([(None, float(scores.switches[0])), *required])
+        said: dict[int, list[str]] = {}
         for attribute, value in scores.categories:
-            if here[attribute]:
-                operator: Comparison = "!=" if (attribute, value) in scores.denied else "="
-                options.append([(None, -2.0), (Requirement(attribute, operator, value=value), -0.3)])
+            if here[attribute] and (attribute, value) in scores.denied:
+                options.append([(None, -2.0), (Requirement(attribute, "!=", value=value), -0.3)])
+            elif here[attribute]:
+                said.setdefault(attribute, []).append(value)
+        for attribute, values in said.items():
+            any_of = values[0] if len(values) == 1 else tuple(values)  # no node has two values
+            options.append([(None, -2.0), (Requirement(attribute, "=", value=any_of), -0.3)])
         found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
         for choices in options:
             longer = [

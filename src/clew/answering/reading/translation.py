@@ -135,7 +135,9 @@ class Translator:
     def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[Formula]:
         stored, comparison = Attribute(variable, attribute.name), requirement.operator
         if requirement.quantity is None:
-            yield Compare(stored, comparison, _literal(requirement.value))
+            values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
+            options = tuple(Compare(stored, comparison, _literal(value)) for value in values)
+            yield options[0] if len(options) == 1 else Either(options)
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
