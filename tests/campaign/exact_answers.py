@@ -27,6 +27,7 @@ import clew
 from clew.answering.methods.catalog import ask, create
 from clew.answering.queries.interpretations import names_answers
 from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.query_answers import value_text
 from clew.core.query import (
     Aggregate,
     Attribute,
@@ -295,7 +296,11 @@ def differences(tools, asked, by_hand, engines, kinds):
     wanted |= {"json": expected, "count": count, "frame": expected}
     views["json"] = {one["key"] for one in told["answers"] if one["group"] == "match"}
     views["count"] = told["matches"]
-    views["frame"] = set(frame[frame["group"] == "match"]["key"]) if "group" in frame else set(frame["key"][:count])
+    if answer.rows:  # one for each node with a value
+        views["frame"] = {row[0].key: str(row[1]) for row in answer.rows}
+        wanted["frame"] = {key: value_text(values[key]) for key in expected if values[key] not in (None, "")}
+    else:
+        views["frame"] = set(frame[frame["group"] == "match"]["key"]) if "group" in frame else set(frame["key"][:count])
     number = re.match(r"([\d,]+) ", answer.text or "")
     if number and asked.asks in ("nodes", "number") and not asked.query.order:
         views["sentence"], wanted["sentence"] = int(number[1].replace(",", "")), count

@@ -16,6 +16,16 @@ def test_several_attributes_are_columns_of_the_answer(tmp_path):
     assert base.query(answer.query["query"]).rows == answer.rows
 
 
+def test_different_values_of_several_rows_are_rows_of_the_answer(tmp_path):
+    file = tmp_path / "games.csv"
+    lines = [f"Team {number},{place},{number}0" for number, place in enumerate(["Oslo", "Bergen", "Oslo"] * 4, start=1)]
+    file.write_text("\n".join(["Opponent,Site,Points", *lines]) + "\n", "utf-8")
+    clew.build([file], tmp_path / "games.kb")
+    answer = clew.open(tmp_path / "games.kb").ask("What are the points at the site Oslo?")
+    assert sorted(row[-1] for row in answer.rows) == [10, 30, 40, 60, 70, 90, 100, 120]
+    assert answer.value is None
+
+
 def test_dates_are_not_added_up(tmp_path):
     file = tmp_path / "places.csv"
     rows = [

@@ -29,8 +29,6 @@ SIZES = (2, 3, 5, 8, 12)
 """Numbers of nodes per name, step by step (Fibonacci-like, as in FocusedRetriever)."""
 RELAXED_TOGETHER = 2
 """Maximum number of edges to relax together."""
-MOST_VALUES = 5
-"""Maximum number of different values joined into one answer."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Execution:
         """Whether there is an answer. A number is an answer even if it is zero."""
         if self.asked.asks in ("nodes", "each", "columns"):
             return len(self.nodes) > 0
-        return self.asked.asks in ("number", "truth") or self.value is not None
+        return self.asked.asks in ("number", "truth") or self.value is not None or self.table is not None
 
     def evidence(self, kb: KnowledgeBase, nodes: Sequence[int]) -> list[tuple[Evidence, ...]]:
         """Return paths to each node, the requested values, and the edges that were checked to be absent."""
@@ -105,12 +103,15 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
     if isinstance(compared, ql.Named):
         compared = keys_of(kb, groundings[compared].nodes)
     executed, value, table = replace(asked, query=query, compared=compared), None, None
-    if asked.asks in ("nodes", "number", "truth", "value"):
-        value = _value(kb, asked, nodes, groundings)
+    cells = kb.values(nodes, asked.attribute) if asked.asks == "value" and asked.attribute is not None else []
+    if asked.asks in ("nodes", "number", "truth"):
+        value = _value(asked, nodes, groundings)
+    elif asked.asks == "value" and len({value_text(cell) for cell in cells} - {"", "None"}) < 2:
+        value = _shown(cells)
     else:
         result = run(kb, formal_query(executed))
-        table = result if asked.asks in ("each", "columns") else None
-        value = None if table else _shown([row[0] for row in result.rows])
+        is_single = len(result.names) == 1 and len(result.rows) < 2
+        value, table = (_shown([row[0] for row in result.rows]), None) if is_single else (None, result)
     return Execution(asked, executed, groundings, nodes, direct, in_order, value, table)
 
 
@@ -142,25 +143,20 @@ def names_answers(asked: Interpretation) -> bool:
     return any(ql.constants_for(formula, asked.variable) for formula in asked.query.pattern.where)
 
 
-def _value(kb: KnowledgeBase, asked: Interpretation, nodes: NodeSet, groundings: Groundings) -> Value | None:
+def _value(asked: Interpretation, nodes: NodeSet, groundings: Groundings) -> Value | None:
     match asked.asks:
         case "number":
             return len(nodes)
         case "truth":
             compared = asked.compared
             return len(nodes & groundings[compared].nodes if isinstance(compared, ql.Named) else nodes) > 0
-        case "value" if asked.attribute is not None:
-            return _shown(kb.values(nodes, asked.attribute))
     return None
 
 
 def _shown(values: Sequence[Any]) -> Value | None:
-    known = [value for value in values if value is not None and value != ""]
-    if len(known) == 1 and isinstance(known[0], int | float | bool):
-        single: int | float | bool = known[0]
-        return single
-    texts = list(dict.fromkeys(map(value_text, known)))
-    return ", ".join(texts[:MOST_VALUES]) if texts else None
+    """Return the first value, as a text unless it is a number or a truth value."""
+    first = next((value for value in values if value is not None and value != ""), None)
+    return first if first is None or isinstance(first, int | float | bool) else value_text(first)
 
 
 def _end_text(end: Any, variable: str, name: str, types: dict[str, str | None]) -> str:
