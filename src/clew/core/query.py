@@ -16,7 +16,8 @@ are decided afterwards. `Exists` holds if its pattern has a solution that agrees
 **Values.** An attribute is a text, a whole number, a number, a truth value, a date or a list of texts. Its kind comes
 from the schema. NaN is missing. A date of which only the year or the month is known counts as its first day. An
 attribute of a missing node is missing. Arithmetic with a missing value is missing, and so is division by zero. The
-difference of two dates is a number of days.
+difference of two dates is a number of days. `first_number` and `first_date` find a number or a date in a text. A date
+without a year is in the year 4.
 
 **Conditions.** A comparison with a missing value is false, and so is a comparison between kinds that do not match.
 `Not` turns false into true, so `not x.a = 1` holds if x.a is missing, and `x.a != 1` does not. Texts compare without
@@ -52,7 +53,9 @@ AggregateName = Literal["count", "exists", "sum", "avg", "min", "max"]
 SetOperation = Literal["union", "intersect", "except"]
 Plain = str | int | float | bool
 """A literal. Dates are ISO texts."""
-FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower")
+READING = ("first_number", "first_date")
+"""Functions that find a number or a date in a text, such as `1,090 feet (332 m)`. Only Clew has them."""
+FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower", *READING)
 OPERATORS = ("+", "-", "*", "/")
 AGGREGATES = ("count", "exists", "sum", "avg", "min", "max")
 WORDS = frozenset(

@@ -361,3 +361,15 @@ def test_a_number_that_nothing_was_made_of_makes_the_answer_unsure(base):
 def test_a_number_limits_the_answers(base):
     answer = base.ask("Which 3 distilleries are in Islay?")
     assert "first 3" in str(answer.query["query"])
+
+
+def test_numbers_and_dates_in_texts_are_compared(tmp_path):
+    spans = ["464 feet", "1,090 feet (332 m)", "180 feet", "619 feet (188.6 m)", "unknown"]
+    days = ["March 4, 1915", "January 3, 1977", "1891", "May 1921", "January 3, 1903"]
+    rows = [f'Bridge {name},"{span}","{day}"\n' for name, span, day in zip("ABCDE", spans, days, strict=True)]
+    (tmp_path / "bridges.csv").write_text("Bridge,Span,Opened\n" + "".join(rows))
+    clew.build([tmp_path / "bridges.csv"], tmp_path / "bridges.kb")
+    base = clew.open(tmp_path / "bridges.kb")
+    assert put_forward(base.ask("Which bridge has the highest span?")) == {"Bridge B"}
+    assert put_forward(base.ask("Which bridge was opened first?")) == {"Bridge C"}
+    assert base.ask("How many bridges have a span of more than 400 feet?").value == 3

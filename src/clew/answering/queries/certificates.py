@@ -13,7 +13,7 @@ from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
 from clew.answering.queries.sql import sql
 from clew.answering.queries.verbs import PREPOSITIONS
-from clew.answering.queries.words import Phrase, Words, kind_in_words
+from clew.answering.queries.words import Phrase, Words, kind_in_words, without_reading
 from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import NodeSet
@@ -93,8 +93,9 @@ class _Telling:
     """The words about an interpretation that was executed."""
 
     def __init__(self, found: Interpretation, kb: KnowledgeBase) -> None:
-        self.found, self.kb = found, kb
-        self.words = Words(kb.schema, lambda key: kb.refs([kb.find(key)])[0].name)
+        query, schema = without_reading(found.query, kb.schema)
+        self.found = found = replace(found, query=query)
+        self.kb, self.words = kb, Words(schema, lambda key: kb.refs([kb.find(key)])[0].name)
         self.patterns = ql.alternatives(found.query.pattern)
         is_best = found.query.ties and bool(found.query.order)
         self.order = found.query.order[0] if is_best else None

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from clew.answering.queries.literals import Check, as_days, literal_checks, match_whole
+from clew.core.amounts import first_date, first_number
 from clew.core.errors import InputError
 
 Array = NDArray[Any]
@@ -332,10 +333,15 @@ def function(name: str, column: ValueArray) -> ValueArray:
             whole = np.where(column.present, np.floor(values.astype(np.float64) + 0.5), 0)
             _refuse_too_large(whole, is_whole=True)
             return ValueArray("integer", whole.astype(np.int64), column.present)
+        case "first_date":
+            found = from_values("date", list(map(first_date, column.texts)))
+        case "first_number":
+            found = from_values("number", list(map(first_number, column.texts)))
         case _:
-            found = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in column.texts]
-            numbers = from_values("number", found).take(values)
-            return replace(numbers, present=numbers.present & column.present)
+            numbers = [float(text.replace(",", "")) if NUMBER.fullmatch(text) else None for text in column.texts]
+            found = from_values("number", numbers)
+    read = found.take(values)
+    return replace(read, present=read.present & column.present)
 
 
 def count_column(name: str, counts: Ids) -> ValueArray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, TypeVar
 
 from clew.answering.queries.attributes import (
     attribute_words,
@@ -16,7 +17,7 @@ from clew.answering.queries.attributes import (
     is_participle,
     value_in_words,
 )
-from clew.answering.queries.kinds import Scope
+from clew.answering.queries.kinds import CALL_KINDS, Scope
 from clew.answering.queries.linking import below
 from clew.answering.queries.verbs import of_many, verb_of, without_kind
 from clew.core import query as ql
@@ -32,13 +33,29 @@ OPERATORS = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 OTHER = ("other", "third", "fourth", "fifth")
 """Words for the second and further nodes of a type."""
+Q = TypeVar("Q", bound=ql.AnyQuery)
 MAX_NAMES = 3
 """Maximum number of nodes of a constant to name. The phrase counts the remaining nodes."""
 
 
 def words(query: ql.AnyQuery, schema: Schema, name: Callable[[str], str] = str) -> str:
     """Return the query as a phrase without a full stop. `name` gives the name of a node by its key."""
+    query, schema = without_reading(query, schema)
     return Words(schema, name).query(query)
+
+
+def without_reading(query: Q, schema: Schema) -> tuple[Q, Schema]:
+    """Return a query without functions that read texts, and a schema in which these attributes have the read kinds."""
+
+    def change(part: Any) -> Any:
+        return part.arguments[0] if isinstance(part, ql.Call) and part.function in ql.READING else part
+
+    read = {
+        part.arguments[0].name: CALL_KINDS.get(part.function, "number")
+        for part in ql.walk(query)
+        if change(part) is not part and isinstance(part.arguments[0], ql.Attribute)
+    }
+    return ql.rewrite(query, change), replace(schema, attribute_types={**schema.attribute_types, **read})
 
 
 def kind_in_words(schema: Schema, type: str | None) -> str:

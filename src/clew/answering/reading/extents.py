@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from clew.answering.reading.plan import NUMBERS, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.amounts import first_number
 from clew.store.graph.protocol import Explorable
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Extents:
         if place not in self._known:
             attribute = self.vocabulary.attributes[place]
             every = self.kb.values(self.kb.nodes(attribute.owner), attribute.name)
+            if attribute.is_written:
+                every = [first_number(value) for value in every if isinstance(value, str)]
             numbers = [float(x) for x in every if isinstance(x, int | float) and not np.isnan(x)]
             self._known[place] = np.array(numbers, dtype=np.float64)
         return self._known[place]

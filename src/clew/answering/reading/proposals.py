@@ -8,7 +8,7 @@ graph, it excludes paths that reach no node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.scores import Floats, MentionScores, Scores
-from clew.answering.reading.vocabulary import Vocabulary
+from clew.answering.reading.vocabulary import SchemaAttribute, Vocabulary
 
 REQUIRED = 32
 """Maximum number of requirement sets per plan."""
@@ -58,6 +58,8 @@ RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
+OF_BEST: Mapping[Form, Form] = {"highest": "max", "lowest": "min"}
+"""Forms that ask for a value, with the form for the node that has it."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
@@ -242,12 +244,14 @@ class Proposer:
                     target = plan.target if plan.requirements else None
                     yield replace(plan, target=target), left + likely + more
         attributes = self.vocabulary.attributes
-        is_fitting = np.array([one.kind in KINDS.get(form, (one.kind,)) for one in attributes], dtype=np.bool_)
+        is_fitting = np.array([_has_values(one, form) for one in attributes], dtype=np.bool_)
         for plan, score in self._bodies(form, scores, paths, few=4):
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
             for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
                 is_known = form == "value" and attribute in compared
                 asked = replace(plan, form="list") if is_known else replace(plan, attribute=attribute)
+                if form in OF_BEST and attributes[attribute].is_written:  # the text, not its number
+                    asked = replace(asked, form=OF_BEST[form], asked=attribute)
                 yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
@@ -483,6 +487,12 @@ class Proposer:
         values = values - np.logaddexp.reduce(values)
         order = np.argsort(-values, kind="stable")[:most]
         return [(int(places[place]), float(values[place])) for place in order]
+
+
+def _has_values(attribute: SchemaAttribute, form: Form) -> bool:
+    """Return whether a form may ask for values of an attribute. Numbers in texts are compared, but not added up."""
+    is_compared = form in OF_BEST or not attribute.is_written
+    return form not in KINDS or (attribute.kind in KINDS[form] and is_compared)
 
 
 SURELY_DENIED = 0.98

@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
+from itertools import islice
 from operator import and_
 from pathlib import Path
 
@@ -44,6 +45,7 @@ from clew.answering.reading.unknown import (
     windows,
 )
 from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import Explorable, Way
@@ -70,6 +72,8 @@ MOST_VALUES, LONGEST_VALUE = 60, 40
 """Maximum number of different values, and characters of each, of a text attribute that counts as a category."""
 MOST_NUMBERS = 6
 """Maximum number of numbers and dates to read. Each is compared with every attribute."""
+SAMPLED = 200
+"""Maximum number of texts of an attribute to examine for numbers and dates."""
 WRITTEN = 0.3
 """Minimum share of nodes with a text for questions that may be about texts."""
 MOST_STARTS = 2_000
@@ -143,22 +147,24 @@ class LearnedReader:
         self._written: dict[str | None, bool] = {}
 
     @cached_property
+    def _texts(self) -> dict[str, tuple[tuple[str, ...], str]]:
+        """Distinct values of each text attribute if they are few, and whether its texts are numbers or dates."""
+        known, kinds = self.kb.described, self.schema.attribute_types
+        if known is None:
+            return {}
+        every = ((name, known.distinct(name)) for name, kind in kinds.items() if kind == "text")
+        return {name: (_few_values(values), kind_of_texts(list(islice(values, SAMPLED)))) for name, values in every}
+
+    @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
         """Distinct values of every text attribute with few values."""
-        found: dict[str, tuple[str, ...]] = {}
-        for name, kind in self.schema.attribute_types.items():
-            if kind == "text":
-                known = self.kb.described
-                every = () if known is None else known.distinct(name)
-                values = _few_values(every)
-                if values:
-                    found[name] = values
-        return found
+        return {name: values for name, (values, _) in self._texts.items() if values}
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The parts of queries over this schema."""
-        return Vocabulary(self.schema, frozenset(self.values))
+        written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text"}
+        return Vocabulary(self.schema, frozenset(self.values), written)
 
     @cached_property
     def said_values(self) -> SaidValues:

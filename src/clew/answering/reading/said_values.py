@@ -46,6 +46,9 @@ class SaidValues:
             if words.keys() >= one[2] and words[one[1]] == min(map(words.__getitem__, one[2])) + 1
         ]
         whole = {one[0] for one in found if one[3] and words.keys() >= one[3]}
+        whole |= {
+            place for place, one in enumerate(self.vocabulary.attributes) if one.is_written and one.kind == "number"
+        }
         found = [one for one in found if one[0] not in whole or (one[3] and words.keys() >= one[3])]
         times, texts = Counter(place for place, *_ in found), [token.text for token in tokens]
         return {

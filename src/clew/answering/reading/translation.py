@@ -71,7 +71,7 @@ class Translator:
             options = tuple(Compare(Var(TARGET), "=", one) for one in named)
             pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
         attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
-        query = self._best(plan, attribute, find(TARGET, self._target_type(plan), pattern))
+        query = self._best(plan, find(TARGET, self._target_type(plan), pattern))
         if plan.asked is not None:
             return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
         asked = attribute if plan.form in OF_VALUES else None
@@ -102,16 +102,17 @@ class Translator:
             return self.vocabulary.schema.type_names[plan.target]
         return self.senses[plan.mentions[0]].type if plan.mentions else None
 
-    def _best(self, plan: Plan, attribute: str | None, query: Query) -> Query:
+    def _best(self, plan: Plan, query: Query) -> Query:
         """Return the query with the order and the number of nodes that the plan asks for."""
         limits = [one for one in plan.requirements if one.attribute is None and one.hop is None]
         first = int(self._number(limits[0]) or 0) if limits else None
         amount: Expression
-        if attribute is not None and plan.form not in OF_VALUES:
+        if plan.attribute is not None and plan.form not in OF_VALUES:
             is_sorted = plan.form.endswith("ending")
-            is_text = self.vocabulary.schema.attribute_types.get(attribute, "text") == "text" and not is_sorted
-            stored = Attribute(TARGET, attribute)
-            amount = Call("number", (stored,)) if is_text else stored
+            stored = self.vocabulary.attributes[plan.attribute]
+            amount = comparable(stored, TARGET)
+            if isinstance(amount, Attribute) and stored.kind in ("text", "category") and not is_sorted:
+                amount = Call("number", (amount,))
         elif plan.hop is not None:
             is_sorted, amount = plan.form == "each", self._count(plan.hop)
         else:
@@ -133,10 +134,11 @@ class Translator:
         return None if requirement.quantity is None else self.numbers[requirement.quantity].value
 
     def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[Formula]:
-        stored, comparison = Attribute(variable, attribute.name), requirement.operator
+        stored, comparison = comparable(attribute, variable), requirement.operator
         if requirement.quantity is None:
             values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
-            options = tuple(Compare(stored, comparison, _literal(value)) for value in values)
+            said = Attribute(variable, attribute.name)
+            options = tuple(Compare(said, comparison, _literal(value)) for value in values)
             yield options[0] if len(options) == 1 else Either(options)
             return
         quantity = self.numbers[requirement.quantity]
@@ -156,6 +158,12 @@ class Translator:
             yield Compare(stored, "<=", high)
         else:
             yield Compare(stored, comparison, low if comparison in ("<", ">=") else high)
+
+
+def comparable(attribute: SchemaAttribute, variable: str) -> Expression:
+    """Return an attribute as a number or a date, if its texts contain these."""
+    stored = Attribute(variable, attribute.name)
+    return Call(f"first_{attribute.kind}", (stored,)) if attribute.is_written else stored
 
 
 def _literal(value: Any) -> Value:

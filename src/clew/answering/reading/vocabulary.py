@@ -6,7 +6,8 @@ are split into words. Descriptions are added if there are any.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
@@ -47,6 +48,8 @@ class SchemaAttribute:
     owner: str
     name: str
     kind: str
+    is_written: bool = False
+    """Whether its numbers or dates are in texts, such as `1,090 feet (332 m)`."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Vocabulary:
     schema: Schema
     categories: frozenset[str] = frozenset()
     """Text attributes with few different values."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """Text attributes with mostly numbers or dates, and which of both."""
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
@@ -94,9 +99,9 @@ class Vocabulary:
     @cached_property
     def attributes(self) -> tuple[SchemaAttribute, ...]:
         """Every attribute of every type."""
-        kinds = self.schema.attribute_types
+        kinds = {**self.schema.attribute_types, **dict.fromkeys(self.categories, "category"), **self.written}
         return tuple(
-            SchemaAttribute(node_type.name, name, "category" if name in self.categories else kinds.get(name, "text"))
+            SchemaAttribute(node_type.name, name, kinds.get(name, "text"), name in self.written)
             for node_type in self.schema.node_types
             for name in node_type.attributes
         )
