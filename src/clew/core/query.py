@@ -54,8 +54,10 @@ SetOperation = Literal["union", "intersect", "except"]
 Plain = str | int | float | bool
 """A literal. Dates are ISO texts."""
 READING = ("first_number", "first_date")
-"""Functions that find a number or a date in a text, such as `1,090 feet (332 m)`. Only Clew has them."""
-FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower", *READING)
+"""Functions that find a number or a date in a text, such as `1,090 feet (332 m)`."""
+ONLY_HERE = (*READING, "row")
+"""Functions that other query languages do not have. `row` is the place of a node in the table that it was read from."""
+FUNCTIONS = ("year", "month", "day", "length", "number", "abs", "round", "lower", *ONLY_HERE)
 OPERATORS = ("+", "-", "*", "/")
 AGGREGATES = ("count", "exists", "sum", "avg", "min", "max")
 WORDS = frozenset(

@@ -450,7 +450,7 @@ class _Cypher:
                 return f"id({_name(name)})" if name in scope.edges else self.names.key(_name(name))
             case ql.Attribute(variable, name):
                 return self.attribute(variable, name, scope)
-            case ql.Call(function, arguments) if function not in ql.READING:
+            case ql.Call(function, arguments) if function not in ql.ONLY_HERE:
                 texts = [text for argument in arguments if (text := self.value(argument, scope)) is not None]
                 if len(texts) < len(arguments):
                     return None

@@ -26,6 +26,7 @@ from clew.core import query as ql
 from clew.core.errors import InputError
 from clew.core.types import Direction, NodeRef, NodeSet, Triple, distinct
 from clew.store.graph.protocol import Edges, KnowledgeBase
+from clew.store.graph.tables import ROW
 
 
 class QueryTooLargeError(InputError):
@@ -399,6 +400,8 @@ class _Run:
                 return self.attribute(self.evaluate(ql.Var(variable), table), name)
             case ql.Call(sign, (left, right)):
                 return arrays.arithmetic(sign, self.evaluate(left, table, groups), self.evaluate(right, table, groups))
+            case ql.Call("row", (argument,)):
+                return self.attribute(self.evaluate(argument, table, groups), ROW)
             case ql.Call(name, (argument,)):
                 return arrays.function(name, self.evaluate(argument, table, groups))
             case ql.Aggregate(over=None):
@@ -434,7 +437,8 @@ class _Run:
                 edges = Edges(heads, codes, tails, known if np.all(known >= 0) else None)
                 values = self.kb.edge_values(edges, numbers, name)
         else:
-            kind = "text" if name in ("name", "key", "type", "text") else schema.attribute_types.get(name, "text")
+            kinds = {**dict.fromkeys(("name", "key", "type", "text"), "text"), ROW: "integer"}
+            kind = kinds.get(name) or schema.attribute_types.get(name, "text")
             values = self.kb.raw_values(NodeSet(members.astype(np.int32)), name)
         column = arrays.from_values(kind, values)
         if not len(members):

@@ -14,7 +14,7 @@ from clew.core.schema import Schema
 NODE_TEXTS = ("name", "key", "type", "text")
 """Attributes that every node has."""
 NUMERIC = ("integer", "number")
-CALL_KINDS = dict.fromkeys(("year", "month", "day", "length", "round"), "integer") | {
+CALL_KINDS = dict.fromkeys(("year", "month", "day", "length", "round", "row"), "integer") | {
     "lower": "text",
     "first_date": "date",
 }
@@ -215,7 +215,7 @@ def _check_literal(part: ql.Compare, kind: str, value: object) -> None:
 def _check_call(part: ql.Call, scope: Scope) -> None:
     kinds = [scope.kind(argument) for argument in part.arguments]
     expected = dict.fromkeys(("year", "month", "day"), "date")
-    expected |= dict.fromkeys(("length", "lower", "number", *ql.READING), "text")
+    expected |= {**dict.fromkeys(("length", "lower", "number", *ql.READING), "text"), "row": "node"}
     if part.function == "number" and kinds[0] in NUMERIC:
         raise SchemaError(f"{part.arguments[0]} is a number already: write it without number()")
     if part.function in expected:

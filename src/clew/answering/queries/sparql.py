@@ -444,7 +444,7 @@ class _Sparql:
                 return json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else f"{value!r}e0"
             case ql.Var(name):
                 return f"?{name}"
-            case ql.Call(function, arguments) if function not in ql.READING:
+            case ql.Call(function, arguments) if function not in ql.ONLY_HERE:
                 kinds = [level.scope.kind(argument) for argument in arguments]
                 return _call(function, [self.value(argument, level) for argument in arguments], kinds)
         raise CannotPrintError(f"{part} has no value in SPARQL")

@@ -366,7 +366,7 @@ class _Sql:
                 return f"{self.alias(name)}.{self.names.edge if name in scope.edges else self.names.node}"
             case ql.Attribute(variable, name):
                 return self.names.attribute(self.alias(variable), name, scope.kind(part), variable in scope.edges)
-            case ql.Call(function, arguments) if function not in ql.READING:
+            case ql.Call(function, arguments) if function not in ql.ONLY_HERE:
                 kinds = [scope.kind(argument) for argument in arguments]
                 given = [self.value(argument, scope) for argument in arguments]
                 return self.names.lower(given[0]) if function == "lower" else _call(function, given, kinds)

@@ -9,6 +9,7 @@ from importlib.resources import files
 from clew.answering.reading.meaning import Meaning, Understanding, explained_part, unexplained
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
+from clew.answering.reading.steps import steps
 from clew.answering.reading.translation import Translator
 from clew.answering.reading.unknown import CERTAIN
 from clew.core.roles import Interpretation, Parse
@@ -138,16 +139,13 @@ def _words(kind: str, language: str = "en") -> frozenset[str]:
 def leaves_neighbour(question: str, meaning: Meaning) -> bool:
     """Return whether a question asks for what comes before or after a name, but the plan compares nothing."""
     tokens = tokenise(question)
-    names = {index for index, token in enumerate(tokens) if token.start in {one.start for one in meaning.named}}
-    inside = {
-        index for index in range(len(tokens)) for one in meaning.named if one.start <= tokens[index].start < one.end
-    }
-    asked = {
-        token.text
-        for index, token in enumerate(tokens)
-        if index not in inside and token.text in _words("order") and names & {index + 1, index + 2}
-    }
-    is_compared = meaning.plan.requirements or meaning.plan.form not in ("list", "count", "exists", "value", "describe")
+    outside = [at for at, one in enumerate(tokens) if not any(n.start <= one.start < n.end for n in meaning.named)]
+    asked = steps(tokens, outside, {one.start for one in meaning.named}).keys()
+    is_compared = (
+        meaning.plan.requirements
+        or meaning.plan.step
+        or meaning.plan.form not in ("list", "count", "exists", "value", "describe")
+    )
     return not is_compared and not asked <= {token.text for token in tokenise(meaning.text)}
 
 

@@ -99,6 +99,10 @@ class Plan:
     """Whether one branch is enough."""
     asked: int | None = None
     """Attribute to return of the nodes that a superlative selects: "the city of the oldest singer"."""
+    step: int = 0
+    """1 to ask for the rows of a table after the selected rows, -1 for the rows before them."""
+    answer_hop: int | None = None
+    """Hop from the selected rows of a table to the answer: "the last opponent"."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +119,18 @@ class Wording:
         if plan.requirements:
             body += " ; " + " ; ".join(map(self._requirement, plan.requirements))
         said = self._asked(plan, body)
-        return said if plan.asked is None else f"{words_of(self.vocabulary.attributes[plan.asked].name)} of {said}"
+        if plan.step:
+            said = f"{self._type(plan.target)} {'after' if plan.step > 0 else 'before'} {said}"
+        if plan.answer_hop is not None:
+            said = f"{self.vocabulary.type_words(self.vocabulary.hops[plan.answer_hop].end)} of {said}"
+        return said if plan.asked is None else f"{self.vocabulary.attributes[plan.asked].words} of {said}"
 
     def _asked(self, plan: Plan, body: str) -> str:
         named = " , ".join(LETTERS[mention] for mention in plan.mentions)
-        attribute = "" if plan.attribute is None else words_of(self.vocabulary.attributes[plan.attribute].name)
+        attribute = "" if plan.attribute is None else self.vocabulary.attributes[plan.attribute].words
         match plan.form:
             case "list" | "none":
-                return body
+                return f"{named} ; {body}" if named and (plan.branches or plan.requirements) else named or body
             case "describe":
                 return f"describe {named}"
             case "value" if named and plan.requirements:
@@ -162,7 +170,7 @@ class Wording:
     def _requirement(self, requirement: Requirement) -> str:
         name = "first" if requirement.hop is None else f"count {self._hop(requirement.hop)}"
         if requirement.attribute is not None:
-            name = words_of(self.vocabulary.attributes[requirement.attribute].name)
+            name = self.vocabulary.attributes[requirement.attribute].words
         if requirement.quantity is not None:
             return f"{name} {requirement.operator} number {requirement.quantity + 1}"
         values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)

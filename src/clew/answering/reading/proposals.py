@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,8 @@ NEARER, NOWHERE = 0.5, -50.0
 """Weight of preferring attributes or relations for a superlative, and the score if there are none."""
 COUNTED = -1.0
 """Score change for comparing two names by the number of their edges instead of by an attribute."""
+STEPPED = 1.0
+"""Score change for the row next to a row, if the question has a word for it."""
 RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
@@ -93,6 +96,8 @@ class Proposer:
     owners: NDArray[np.int32] = field(init=False)
     rarity: NDArray[np.float32] = field(init=False)
     """Score change of a hop whose relation has fewer edges than another relation between the same types."""
+    is_row: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute is the row of a node in its table."""
     is_ordered: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be compared with a number."""
 
@@ -108,6 +113,7 @@ class Proposer:
         owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
         object.__setattr__(self, "owners", owners)
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
+        object.__setattr__(self, "is_row", np.array([one.is_row for one in self.vocabulary.attributes], dtype=np.bool_))
         is_ordered = np.array([one.kind in SORTED for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_ordered", is_ordered)
 
@@ -190,8 +196,50 @@ class Proposer:
         elif form in SUPERLATIVES:
             for plan, score in self._bodies(form, scores, paths):
                 yield from self._superlatives(plan, score, scores)
+            for plan, score in self._joined(form, scores, paths, PATHS) if form in ("max", "min") else ():
+                for rows in self._rows(plan):
+                    for required, more in self._required(rows, scores):
+                        yield from self._superlatives(required, score + more, scores)
         else:
             yield from self._bodies(form, scores, paths)
+            if form == "list" and scores.step:
+                yield from self._steps(scores, paths)
+
+    def _steps(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Yield plans for the rows next to selected rows of a table, for nodes next to these, and for their values."""
+        code = self._ordered
+        places = [place for place, mention in enumerate(scores.mentions) if mention.type == code]
+        plans = [(Plan("list", code, mentions=(place,)), DROPPED * (len(scores.mentions) - 1)) for place in places]
+        for plan, score in self._joined("list", scores, paths, PATHS):
+            plans += [(rows, score) for rows in (self._rows(plan) if plan.target != code else (plan,))]
+        own = (self.owners == code) & ~self.is_row
+        for plan, score in plans:
+            for required, more in self._required(plan, scores):
+                if required.mentions or required.branches or required.requirements:
+                    found, total = replace(required, step=scores.step), score + more + STEPPED
+                    yield found, total
+                    if found.answer_hop is None:
+                        for hop, likely in self._likeliest(scores.types[self.ends], self._leave(code), 2):
+                            yield replace(found, answer_hop=hop), total + likely
+                        for attribute, likely in self._likeliest(scores.values, own, 2):
+                            yield replace(found, asked=attribute), total + likely
+
+    @cached_property
+    def _ordered(self) -> int | None:
+        """The type of the rows of a table in an order."""
+        return self.vocabulary.schema.type_code.get(self.vocabulary.ordered or "")
+
+    def _rows(self, plan: Plan) -> Iterator[Plan]:
+        """Yield a plan for the rows of a table in an order, from which a hop leads to the nodes of the given plan."""
+        code = self._ordered
+        last = {branch.hops[-1] for branch in plan.branches}
+        hops = last if plan.branches else np.flatnonzero(self.ends == plan.target).tolist()
+        if code is None or len(last) > 1 or any(len(branch.hops) == 1 for branch in plan.branches):
+            return
+        branches = tuple(replace(branch, hops=branch.hops[:-1]) for branch in plan.branches)
+        for hop in hops:
+            if self.starts[hop] == code:
+                yield replace(plan, target=code, branches=branches, answer_hop=hop)
 
     def _superlatives(self, plan: Plan, score: float, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield superlatives by an attribute or by a number of edges: "the most people".
@@ -212,7 +260,7 @@ class Proposer:
                 found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
         yield from found
         if scores.valued > DOUBT and plan.form != "each":
-            for attribute, likely in self._likeliest(scores.values, own, 2):
+            for attribute, likely in self._likeliest(scores.values, own & ~self.is_row, 2):
                 yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
@@ -239,7 +287,7 @@ class Proposer:
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
-            for attribute, likely in self._likeliest(mention.values, self.owners == mention.type, 4):
+            for attribute, likely in self._likeliest(mention.values, (self.owners == mention.type) & ~self.is_row, 4):
                 for plan, more in self._required(replace(own, attribute=attribute), scores):
                     target = plan.target if plan.requirements else None
                     yield replace(plan, target=target), left + likely + more
@@ -435,7 +483,7 @@ class Proposer:
         kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
         kinds |= {int(self.starts[branch.hops[0]]) for branch in passed if branch.mention is None}
         here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
-        compared = np.concatenate((here & self.is_ordered, self._leave(plan.target)))
+        compared = np.concatenate((here & self.is_ordered & ~self.is_row, self._leave(plan.target)))
         for place, quantity in enumerate(scores.quantities):
             none, first = (float(quantity.operators[OPERATORS.index(name)]) for name in ("-", "first"))
             choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
@@ -492,7 +540,7 @@ class Proposer:
 def _has_values(attribute: SchemaAttribute, form: Form) -> bool:
     """Return whether a form may ask for values of an attribute. Numbers in texts are compared, but not added up."""
     is_compared = form in OF_BEST or not attribute.is_written
-    return form not in KINDS or (attribute.kind in KINDS[form] and is_compared)
+    return not attribute.is_row and (form not in KINDS or (attribute.kind in KINDS[form] and is_compared))
 
 
 SURELY_DENIED = 0.98

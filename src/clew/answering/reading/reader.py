@@ -35,6 +35,7 @@ from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
+from clew.answering.reading.steps import steps
 from clew.answering.reading.touched import TouchedSchemas, is_huge
 from clew.answering.reading.unknown import (
     SPELLED_ALIKE,
@@ -49,6 +50,7 @@ from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import Explorable, Way
+from clew.store.graph.tables import ROW
 from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
@@ -164,7 +166,14 @@ class LearnedReader:
     def vocabulary(self) -> Vocabulary:
         """The parts of queries over this schema."""
         written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text"}
-        return Vocabulary(self.schema, frozenset(self.values), written)
+        return Vocabulary(self.schema, frozenset(self.values), written, self._ordered)
+
+    @cached_property
+    def _ordered(self) -> str | None:
+        """The type of the nodes if they are the rows of a table in an order."""
+        heads = {row.head for row in self.schema.relations} or set(self.schema.type_names)
+        first = self.kb.nodes(min(heads)).array[:1]
+        return min(heads) if len(heads) == 1 and self.kb.values(NodeSet(first), ROW) != [None] else None
 
     @cached_property
     def said_values(self) -> SaidValues:
@@ -291,7 +300,10 @@ class LearnedReader:
         categories = self.said_values.of(tokens, outside)
         scores = scorer.score(question, spans, types, numbers, tuple(categories))
         not_these = frozenset(one for one, not_this in categories.items() if not_this)
-        scores = replace(scores, denied=not_these)
+        values = {word for _, value in categories for word in value.lower().split()}
+        starts = {one.start for one, _ in taken} | {tokens[at].start for at in outside if tokens[at].text in values}
+        beside = steps(tokens, outside, starts).values()
+        scores = replace(scores, denied=not_these, step=next(iter(beside), 0))
         if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)

@@ -75,5 +75,7 @@ class Scores:
     """Attributes with a value that occurs in the question."""
     denied: frozenset[tuple[int, str]] = frozenset()
     """The pairs in `categories` that the answer must not have: "not liquid"."""
+    step: int = 0
+    """1 if the question asks for the row after a row of a table, -1 for the row before."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Mentions of one type that the question joins: "neither A nor B"."""

@@ -26,6 +26,7 @@ from clew.core.query import (
     Order,
     Pattern,
     Query,
+    Subquery,
     Value,
     Var,
     Variable,
@@ -34,7 +35,8 @@ from clew.core.query import (
 )
 from clew.core.roles import Asks, Interpretation
 
-TARGET = "x"
+TARGET, ROW = "x", "y"
+"""Variables of the answer, and of a row that it belongs to."""
 ASKS: Mapping[str, Asks] = {
     "count": "number",
     "exists": "truth",
@@ -72,6 +74,10 @@ class Translator:
             pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
         attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
         query = self._best(plan, find(TARGET, self._target_type(plan), pattern))
+        if plan.step:
+            query = self._beside(query, plan)
+        if plan.answer_hop is not None:
+            query = self._onward(query, plan.answer_hop)
         if plan.asked is not None:
             return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
         asked = attribute if plan.form in OF_VALUES else None
@@ -123,6 +129,22 @@ class Translator:
             return replace(query, order=order, first=first)
         return replace(query, order=order, first=1, ties=True)
 
+    def _beside(self, query: Query, plan: Plan) -> Query:
+        """Return a query for the rows of a table next to the rows of a query."""
+        target = self._target_type(plan)
+        here, there = (Call("row", (Var(name),)) for name in (TARGET, ROW))
+        is_beside = Compare(here, "=", Call("+" if plan.step > 0 else "-", (there, Value(1))))
+        chosen = Compare(Var(ROW), "in", Subquery(query))
+        return find(TARGET, target, Pattern((Variable(TARGET, target), Variable(ROW, target)), (), (chosen, is_beside)))
+
+    def _onward(self, query: Query, place: int) -> Query:
+        """Return a query for the nodes that a hop leads to from the nodes of a query."""
+        hop = self.vocabulary.hops[place]
+        head, tail = (ROW, TARGET) if hop.direction == "out" else (TARGET, ROW)
+        variables = (Variable(TARGET, hop.end), Variable(ROW, hop.start))
+        chosen = Compare(Var(ROW), "in", Subquery(query))
+        return find(TARGET, hop.end, Pattern(variables, (Edge(head, hop.relation, tail),), (chosen,)))
+
     def _count(self, place: int) -> Aggregate:
         """Return the number of nodes that a hop leads to from the answer."""
         hop = self.vocabulary.hops[place]
@@ -163,6 +185,8 @@ class Translator:
 def comparable(attribute: SchemaAttribute, variable: str) -> Expression:
     """Return an attribute as a number or a date, if its texts contain these."""
     stored = Attribute(variable, attribute.name)
+    if attribute.is_row:
+        return Call("row", (Var(variable),))
     return Call(f"first_{attribute.kind}", (stored,)) if attribute.is_written else stored
 
 

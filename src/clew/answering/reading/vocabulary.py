@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from clew.core.nouns import singular
 from clew.core.schema import Schema, words_of
+from clew.store.graph.tables import ROW
 from clew.store.index.tokens import stop_words, tokenise
 
 LONGEST_DESCRIPTION = 16
 """Maximum number of words of a description to read."""
 
 
+PLACE = "place in the list"
+"""Words for the row of a node in its table."""
 SHORTEST = 3
 """Minimum length of a content word, in letters."""
 
@@ -51,6 +54,21 @@ class SchemaAttribute:
     is_written: bool = False
     """Whether its numbers or dates are in texts, such as `1,090 feet (332 m)`."""
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.kind in ("number", "integer") and not self.is_written
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is the row of a node in its table, which no schema lists."""
+        return self.name == ROW
+
+    @property
+    def words(self) -> str:
+        """The name in words."""
+        return PLACE if self.is_row else words_of(self.name)
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -61,6 +79,8 @@ class Vocabulary:
     """Text attributes with few different values."""
     written: Mapping[str, str] = field(default_factory=dict)
     """Text attributes with mostly numbers or dates, and which of both."""
+    ordered: str | None = None
+    """The type of the rows of a table in an order."""
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
@@ -99,17 +119,22 @@ class Vocabulary:
     @cached_property
     def attributes(self) -> tuple[SchemaAttribute, ...]:
         """Every attribute of every type."""
-        kinds = {**self.schema.attribute_types, **dict.fromkeys(self.categories, "category"), **self.written}
+        kinds = {
+            **self.schema.attribute_types,
+            **dict.fromkeys(self.categories, "category"),
+            **self.written,
+            ROW: "integer",
+        }
         return tuple(
             SchemaAttribute(node_type.name, name, kinds.get(name, "text"), name in self.written)
             for node_type in self.schema.node_types
-            for name in node_type.attributes
+            for name in (*node_type.attributes, *((ROW,) if node_type.name == self.ordered else ()))
         )
 
     @cached_property
     def attribute_texts(self) -> tuple[str, ...]:
         """Each attribute with its owner and kind: `gene : chromosome number (number)`."""
-        return tuple(f"{self.type_text(one.owner)} : {words_of(one.name)} ({one.kind})" for one in self.attributes)
+        return tuple(f"{self.type_text(one.owner)} : {one.words} ({one.kind})" for one in self.attributes)
 
     @cached_property
     def type_texts(self) -> tuple[str, ...]:

@@ -47,7 +47,9 @@ GROUPS = "clew:groups"
 """Column of nodes or edges with the groups that may see a row, not an attribute. Rows without groups are public."""
 ELEMENT = "clew:element"
 """Column with the ids of nodes from a graph database, not an attribute."""
-HIDDEN = (GROUPS, ELEMENT)
+ROW = "clew:row"
+"""Column with the row of each node in the table that it was read from, not an attribute."""
+HIDDEN = (GROUPS, ELEMENT, ROW)
 EDGE_COLUMNS = ("head", "relation", "tail")
 """Required columns of an edge table. All other columns are edge attributes."""
 

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.store.graph.render import listed
-from clew.store.graph.tables import STRING, Piece, Tables
+from clew.store.graph.tables import ROW, STRING, Piece, Tables
 from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain, unique_names
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
@@ -49,6 +49,8 @@ _SURE_ENDINGS = ("_id", "_key", "_fk", "_uuid")
 """Suffixes that only keys have. A postal code, for example, may refer to nothing."""
 _TRUTHS = ("is_", "has_", "can_", "was_")
 """Beginnings of headers of columns that contain 1 for yes and 0 for no."""
+MAX_ORDERED = 10_000
+"""Maximum number of rows of a table that people may read as a list in an order."""
 _NAME_HEADERS = frozenset({*NAMES["full"], *NAMES["title"]})
 
 
@@ -126,7 +128,15 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
             typed = _typed(raw)
         notes += [f"{name}.{column} is in {unit}." for column, (_, unit) in typed.items() if unit]
         contents[name], sources[name] = split_lists({column: cells for column, (cells, _) in typed.items()}), raw
-    return _graph(_loaded(contents, sources, options), options, notes)
+    tables = _graph(_loaded(contents, sources, options), options, notes)
+    return _with_rows(tables) if len(files) == 1 and files[0].table.num_rows <= MAX_ORDERED else tables
+
+
+def _with_rows(tables: Tables) -> Tables:
+    """Add the row of each node in the only table, which may be a list in an order that people ask about."""
+    numbers = [pa.array(np.arange(1, piece.table.num_rows + 1)) for piece in tables.nodes]
+    pairs = zip(tables.nodes, numbers, strict=True)
+    return replace(tables, nodes=tuple(replace(one, table=one.table.append_column(ROW, rows)) for one, rows in pairs))
 
 
 def _without(raw: RawTable, rows: Sequence[int], called: str, notes: list[str]) -> RawTable:

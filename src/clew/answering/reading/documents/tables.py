@@ -198,11 +198,13 @@ class TableQuestions(LearnedReader):
             if meaning.plan.form not in ANSWERED:
                 continue
             found = self._executed(meaning)
-            if found.value is not None:
+            value = found.value
+            if found.table is not None:
+                value = ", ".join(dict.fromkeys(value_text(row[-1]) for row in found.table.rows))
+            if value is not None:
                 is_value = meaning.plan.form == "value" and found.asked.attribute is not None
-                text = shown(found.value)
-                text = self._with_unit(text, found.asked.attribute or "") if is_value else text
-                return TableAnswer(text, found.value, (), self._rows(found), certainty, said(meaning))
+                text = self._with_unit(shown(value), found.asked.attribute or "") if is_value else shown(value)
+                return TableAnswer(text, value, (), self._rows(found), certainty, said(meaning))
             if names := self._names(understanding.question, meaning, found):
                 more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
                 text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
@@ -252,7 +254,7 @@ class TableQuestions(LearnedReader):
         for meaning in understanding.meanings[:1]:
             plan = meaning.plan
             attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute]
-            if attribute is None or attribute.kind not in NUMBERS or plan.form not in ("max", "min", "value"):
+            if attribute is None or not attribute.is_number or plan.form not in ("max", "min", "value"):
                 continue
             found = self._executed(meaning, replace(plan, form=form, asked=None))
             if found.value is not None:
@@ -270,7 +272,7 @@ class TableQuestions(LearnedReader):
                 continue
             attribute = self.vocabulary.attributes[meaning.plan.attribute]
             values = [one for node in named for one in self.kb.values(NodeSet.of([node]), attribute.name)]
-            if attribute.kind in NUMBERS and None not in values:
+            if attribute.is_number and None not in values:
                 value = abs(float(values[0]) - float(values[1]))
                 words = f"difference of {attribute.name}"
                 text = self._with_unit(shown(value), attribute.name)
