@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from clew.core.query import Constant, Query, Var, find
+from clew.core.query import Constant, Expression, Query, Var, find
 from clew.core.schema import Schema
 from clew.core.types import UnknownName
 
@@ -30,13 +30,25 @@ class Rejected:
 
 
 Asks = Literal[
-    "nodes", "number", "truth", "value", "average", "sum", "highest", "lowest", "different", "common", "each", "columns"
+    "nodes",
+    "number",
+    "truth",
+    "value",
+    "average",
+    "sum",
+    "highest",
+    "lowest",
+    "difference",
+    "different",
+    "common",
+    "each",
+    "columns",
 ]
 """The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
 
-Of the values of the attribute also the average, the sum, the highest, the lowest, the number of different values, the
-most common one, and the number of nodes with each value. `each` without an attribute asks for the order key of nodes,
-`columns` for several attributes of each node.
+Of the values of the attribute also the average, the sum, the highest, the lowest, the difference of both, the number of
+different values, the most common one, and the number of nodes with each value. `each` without an attribute asks for the
+order key of nodes, `columns` for several attributes of each node.
 """
 
 
@@ -49,6 +61,8 @@ class Interpretation:
     asks: Asks = "nodes"
     attribute: str | None = None
     """The requested attribute."""
+    amount: Expression | None = None
+    """The requested attribute as a number, if this is another expression."""
     more: tuple[str, ...] = ()
     """Further requested attributes, for `columns`."""
     compared: Constant | None = None

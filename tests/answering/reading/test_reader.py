@@ -373,3 +373,7 @@ def test_numbers_and_dates_in_texts_are_compared(tmp_path):
     assert put_forward(base.ask("Which bridge has the highest span?")) == {"Bridge B"}
     assert put_forward(base.ask("Which bridge was opened first?")) == {"Bridge C"}
     assert base.ask("How many bridges have a span of more than 400 feet?").value == 3
+    answer = base.ask("What is the difference in span between Bridge A and Bridge B?")
+    assert answer.value == 626
+    assert answer.query["text"] == "the highest span minus the lowest span of bridges among Bridge A and Bridge B"
+    assert base.query(answer.query["query"]).value == 626

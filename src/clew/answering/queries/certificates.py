@@ -76,12 +76,15 @@ def formal_query(found: Interpretation) -> ql.Query:
     number = ql.Aggregate("count", ql.Var(variable), distinct=True)
     if found.attribute is None or not is_aggregate:
         return ql.Query((ql.Column(number),), pattern)
-    stored = ql.Attribute(variable, found.attribute)
+    stored = found.amount or ql.Attribute(variable, found.attribute)
     if found.asks in ("common", "each"):
         pattern, order = ql.requiring(pattern, ql.Not(ql.Missing(stored))), (ql.Order(number, descending=True),)
         if found.asks == "each":
             return ql.Query((ql.Column(stored), ql.Column(number, "number")), pattern, group=(stored,), order=order)
         return ql.Query((ql.Column(stored),), pattern, group=(stored,), order=order, first=1, ties=True)
+    if found.asks == "difference":
+        most, least = (ql.Aggregate(name, stored) for name in ("max", "min"))
+        return ql.Query((ql.Column(ql.Call("-", (most, least))),), pattern)
     function = AGGREGATES.get(found.asks, "count")
     return ql.Query((ql.Column(ql.Aggregate(function, stored, distinct=found.asks == "different")),), pattern)
 
@@ -94,7 +97,7 @@ class _Telling:
 
     def __init__(self, found: Interpretation, kb: KnowledgeBase) -> None:
         query, schema = without_reading(found.query, kb.schema)
-        self.found = found = replace(found, query=query)
+        self.found = found = replace(found, query=query, amount=None)
         self.kb, self.words = kb, Words(schema, lambda key: kb.refs([kb.find(key)])[0].name)
         self.patterns = ql.alternatives(found.query.pattern)
         is_best = found.query.ties and bool(found.query.order)

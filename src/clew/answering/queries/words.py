@@ -669,6 +669,8 @@ class Phrase:
             case ql.Call(function, (argument,)):
                 return f"the {function} of {self.value(argument)}" if function != "number" else self.value(argument)
             case ql.Aggregate():
+                if part.over is None and isinstance(part.argument, ql.Attribute):
+                    return self.aggregate(part, label_of(part.argument.name))
                 if part.over is None or part.argument is None or part.function in ("count", "exists"):
                     return self.aggregate(part, "" if part.argument is None else _bare(self.value(part.argument)))
                 inner = Phrase(self.words, part.over, self.scope, self.called)

@@ -97,6 +97,8 @@ class Plan:
     """Mentions that the plan is about directly: in a description, a comparison or a plain value."""
     either: bool = False
     """Whether one branch is enough."""
+    is_difference: bool = False
+    """Whether a value is the difference between the highest and the lowest one."""
     asked: int | None = None
     """Attribute to return of the nodes that a superlative selects: "the city of the oldest singer"."""
     step: int = 0
@@ -133,6 +135,8 @@ class Wording:
                 return f"{named} ; {body}" if named and (plan.branches or plan.requirements) else named or body
             case "describe":
                 return f"describe {named}"
+            case "value" if plan.is_difference:
+                return f"difference {attribute} : {named or body}"
             case "value" if named and plan.requirements:
                 return f"{attribute} of {named} ; " + " ; ".join(map(self._requirement, plan.requirements))
             case "value":

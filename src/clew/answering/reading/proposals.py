@@ -19,6 +19,7 @@ from clew.answering.reading.plan import (
     COMPARISONS,
     FORMS,
     KINDS,
+    NUMBERS,
     OF_VALUES,
     OPERATORS,
     ORDERED,
@@ -126,6 +127,7 @@ class Proposer:
         found = self._of_forms(likely, scores, paths)
         if not found:  # the schema fits none of these forms
             found = self._of_forms([form for form in FORMS if form != "none"], scores, paths)
+        found |= {plan: score for plan, score in self._differences(scores) if scores.differs}
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
@@ -301,6 +303,17 @@ class Proposer:
                 if form in OF_BEST and attributes[attribute].is_written:  # the text, not its number
                     asked = replace(asked, form=OF_BEST[form], asked=attribute)
                 yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
+
+    def _differences(self, scores: Scores) -> Iterator[tuple[Plan, float]]:
+        """Yield plans for the difference between a number of two names."""
+        kinds = np.array([one.kind for one in self.vocabulary.attributes])
+        numbers = np.isin(kinds, list(NUMBERS)) & ~self.is_row
+        for pair in itertools.combinations(range(len(scores.mentions)), 2):
+            first, second = (scores.mentions[place].type for place in pair)
+            left = DROPPED * (len(scores.mentions) - 2)
+            for attribute, likely in self._likeliest(scores.values, (self.owners == first) & numbers, 3):
+                if first == second:
+                    yield Plan("value", first, attribute=attribute, mentions=pair, is_difference=True), left + likely
 
     def _questions(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Yield yes/no plans: whether one mention leads to another, or whether any node matches."""
@@ -538,9 +551,8 @@ class Proposer:
 
 
 def _has_values(attribute: SchemaAttribute, form: Form) -> bool:
-    """Return whether a form may ask for values of an attribute. Numbers in texts are compared, but not added up."""
-    is_compared = form in OF_BEST or not attribute.is_written
-    return not attribute.is_row and (form not in KINDS or (attribute.kind in KINDS[form] and is_compared))
+    """Return whether a form may ask for values of an attribute."""
+    return not attribute.is_row and (form not in KINDS or attribute.kind in KINDS[form])
 
 
 SURELY_DENIED = 0.98

@@ -30,12 +30,12 @@ from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
+from clew.answering.reading.phrases import asks_difference, steps
 from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
-from clew.answering.reading.steps import steps
 from clew.answering.reading.touched import TouchedSchemas, is_huge
 from clew.answering.reading.unknown import (
     SPELLED_ALIKE,
@@ -303,7 +303,7 @@ class LearnedReader:
         values = {word for _, value in categories for word in value.lower().split()}
         starts = {one.start for one, _ in taken} | {tokens[at].start for at in outside if tokens[at].text in values}
         beside = steps(tokens, outside, starts).values()
-        scores = replace(scores, denied=not_these, step=next(iter(beside), 0))
+        scores = replace(scores, denied=not_these, step=next(iter(beside), 0), differs=asks_difference(question))
         if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)
@@ -335,8 +335,9 @@ class LearnedReader:
         ]
 
     def is_worth_choosing(self, plan: Plan, senses: Sequence[Sense], numbers: Sequence[Quantity]) -> bool:  # noqa: ARG002
-        """Return whether a plan is plausible. Subclasses may execute the plan if the base is small."""
-        return True
+        """Return whether a plan compares different nodes. Subclasses may execute the plan if the base is small."""
+        compared = [tuple(senses[mention].nodes) for mention in plan.mentions]
+        return len(set(compared)) == len(compared)
 
     def _chosen(
         self, question: str, named: Sequence[NamedSpan], options: Sequence[_Option], encoders: Encoders

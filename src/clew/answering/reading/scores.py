@@ -77,5 +77,7 @@ class Scores:
     """The pairs in `categories` that the answer must not have: "not liquid"."""
     step: int = 0
     """1 if the question asks for the row after a row of a table, -1 for the row before."""
+    differs: bool = False
+    """Whether the question asks for the difference of two values."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Mentions of one type that the question joins: "neither A nor B"."""

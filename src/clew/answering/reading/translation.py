@@ -72,7 +72,6 @@ class Translator:
         if named:
             options = tuple(Compare(Var(TARGET), "=", one) for one in named)
             pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
-        attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute].name
         query = self._best(plan, find(TARGET, self._target_type(plan), pattern))
         if plan.step:
             query = self._beside(query, plan)
@@ -80,8 +79,12 @@ class Translator:
             query = self._onward(query, plan.answer_hop)
         if plan.asked is not None:
             return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
-        asked = attribute if plan.form in OF_VALUES else None
-        return Interpretation(query, ASKS.get(plan.form, "nodes"), asked)
+        if plan.attribute is None or plan.form not in OF_VALUES:
+            return Interpretation(query, ASKS.get(plan.form, "nodes"))
+        stored = self.vocabulary.attributes[plan.attribute]
+        asks: Asks = "difference" if plan.is_difference else ASKS[plan.form]
+        amount = comparable(stored, TARGET) if asks in ("difference", "average", "sum") else None
+        return Interpretation(query, asks, stored.name, amount=amount)
 
     def constant(self, mention: int) -> Named:
         """Return a mention as a name to look up: verbatim, or the name it was matched to."""

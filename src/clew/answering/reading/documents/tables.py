@@ -20,6 +20,7 @@ from clew.answering.reading.documents.table_base import TableBase
 from clew.answering.reading.documents.table_columns import UNIT, Table, TableRow, cleaned, joined, read_table
 from clew.answering.reading.meaning import Meaning, Understanding
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
+from clew.answering.reading.phrases import asks_difference
 from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.reader import LearnedReader
@@ -43,9 +44,6 @@ TOGETHER: dict[Form, re.Pattern[str]] = {
     ),
 }
 """Words that ask for a mean or a sum. The reader gets a question for the highest value instead."""
-DIFFERENCE = re.compile(
-    r"\bby how (?:much|many)\b|\bdifference\b|\bhow (?:much|many) (?:more|less|fewer|\w+er)\b.*\bthan\b", re.IGNORECASE
-)
 ASKED = re.compile(r"\b(?:which|what|whose)\s+((?:\w+\s*){1,2})", re.IGNORECASE)
 """Words for the requested column or kind."""
 BEFORE_OR_AFTER = re.compile(
@@ -125,10 +123,8 @@ class TableQuestions(LearnedReader):
         return TableQuestions(self.base, several=True)
 
     def answer(self, question: str) -> TableAnswer | None:
-        """Run the likeliest meaning. Compute a sum, a mean or a difference if the question asks for one."""
+        """Run the likeliest meaning. Compute a sum or a mean if the question asks for one."""
         plain = self._carried_out(self.understood(question))
-        if DIFFERENCE.search(question):
-            return self._difference(question)
         for form, pattern in TOGETHER.items():
             if pattern.search(question) and not (plain is not None and is_said_by_table(plain, pattern)):
                 together = [
@@ -195,7 +191,8 @@ class TableQuestions(LearnedReader):
     def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
         certainty = understanding.certainty
         for meaning in understanding.meanings[:1]:
-            if meaning.plan.form not in ANSWERED:
+            plan = meaning.plan
+            if plan.form not in ANSWERED or plan.is_difference != asks_difference(understanding.question):
                 continue
             found = self._executed(meaning)
             value = found.value
@@ -261,22 +258,6 @@ class TableQuestions(LearnedReader):
                 words = f"{form} {said(meaning).removeprefix('max ').removeprefix('min ')}"
                 text = self._with_unit(shown(found.value), attribute.name)
                 return TableAnswer(text, found.value, (), self._rows(found), understanding.certainty, words)
-        return None
-
-    def _difference(self, question: str) -> TableAnswer | None:
-        """Return the difference between two rows that a question names."""
-        understanding = self.understood(question)
-        for meaning in understanding.meanings[:1]:
-            named = [sense.links[0].node for sense in meaning.senses if sense.type == self.base.row_type]
-            if len(named) != 2 or meaning.plan.attribute is None:
-                continue
-            attribute = self.vocabulary.attributes[meaning.plan.attribute]
-            values = [one for node in named for one in self.kb.values(NodeSet.of([node]), attribute.name)]
-            if attribute.is_number and None not in values:
-                value = abs(float(values[0]) - float(values[1]))
-                words = f"difference of {attribute.name}"
-                text = self._with_unit(shown(value), attribute.name)
-                return TableAnswer(text, value, (), self.base.rows(named), understanding.certainty, words)
         return None
 
 
