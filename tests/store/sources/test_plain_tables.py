@@ -272,3 +272,12 @@ def test_a_dash_is_no_value_in_a_column_of_texts_either(tmp_path):
     rows = ["a,Japan", "b,—", "c,Japan", "d,N/A", "e,–", "f,Chile", "g,Chile"]
     base = build(tmp_path, things="\n".join(["name,origin", *rows]))
     assert {match.node.name for match in base.query("find x where (x: origin)").matches} == {"Japan", "Chile"}
+
+
+def test_repeated_numbers_and_dates_in_texts_are_attributes(tmp_path):
+    rows = [f"Team {n},{'Oslo' if n % 2 else 'Bergen'},{n % 3 + 1} wins,{n % 2 + 1} May" for n in range(12)]
+    (tmp_path / "teams.csv").write_text("\n".join(["Team,Town,Record,Played", *rows]) + "\n")
+    clew.build([tmp_path / "teams.csv"], tmp_path / "teams.kb")
+    schema = clew.open(tmp_path / "teams.kb").schema
+    assert schema.relation_names == ("Town",)
+    assert set(schema.attribute_types) == {"Record", "Played"}

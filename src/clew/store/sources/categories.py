@@ -1,6 +1,7 @@
 """Turn columns of repeated texts into nodes, with edges from the rows, in tables without edges.
 
-A column `Origin: Japan` of many cars refers to Japan, which users will ask about.
+A column `Origin: Japan` of many cars refers to Japan, which users will ask about. Numbers and dates stay attributes, so
+that they can be compared.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.core.amounts import kind_of_texts
 from clew.core.nouns import singular
 from clew.store.graph.tables import GROUPS, NODE_COLUMNS, STRING, Piece, Tables
 from clew.store.graph.visibility import has_groups
@@ -34,7 +36,8 @@ def with_categories(tables: Tables) -> Tables:
             (index, column)
             for index, piece in enumerate(tables.nodes)
             for column in _text_columns(piece)
-            if profile_column(column, piece.table[column]).is_category
+            if (profile := profile_column(column, piece.table[column])).is_category
+            and kind_of_texts(profile.sample) == "text"
         ],
     )
 
