@@ -29,21 +29,8 @@ class Rejected:
     reason: str
 
 
-Asks = Literal[
-    "nodes",
-    "number",
-    "truth",
-    "value",
-    "average",
-    "sum",
-    "highest",
-    "lowest",
-    "difference",
-    "different",
-    "common",
-    "each",
-    "columns",
-]
+OfValues = Literal["average", "sum", "highest", "lowest", "difference", "different", "common"]
+Asks = Literal["nodes", "number", "truth", "value", "each", "columns"] | OfValues
 """The requested result: the matching nodes, their number, whether there are any, or one of their attributes.
 
 Of the values of the attribute also the average, the sum, the highest, the lowest, the difference of both, the number of

@@ -308,12 +308,13 @@ def test_of_several_values_of_an_attribute_each_is_enough(tmp_path):
     assert base.ask("How many boats have the harbour Leith or Wick?").value == 2
 
 
-def test_a_word_that_most_values_share_means_none_of_them():
+def test_a_unit_does_not_stand_for_the_numbers_that_have_it():
     schema = Schema((NodeType("Pole", 9, attributes=("height", "colour")),), (), {"height": "text", "colour": "text"})
     values = {"height": ("2 cubits", "3 cubits", "9 cubits (tall)"), "colour": ("dark crimson", "teal", "beige")}
-    said = SaidValues(Vocabulary(schema, frozenset(values)), values)
-    tokens = tokenise("Which crimson or teal poles have more than 5 cubits?")
-    assert said.of(tokens, range(len(tokens))) == {(1, "teal"): False}
+    said = SaidValues(Vocabulary(schema, frozenset(values), {"height": "number"}), values)
+    for question, heights in (("more than 5 cubits", {}), ("a height of 3 cubits", {(0, "3 cubits"): False})):
+        tokens = tokenise(f"Which crimson or teal poles have {question}?")
+        assert said.of(tokens, range(len(tokens))) == {(1, "teal"): False, **heights}
 
 
 def test_neighbouring_parts_of_a_name_are_one_mention(tmp_path):

@@ -8,7 +8,7 @@ graph, it excludes paths that reach no node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -30,7 +30,7 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.scores import Floats, MentionScores, Scores
-from clew.answering.reading.vocabulary import SchemaAttribute, Vocabulary
+from clew.answering.reading.vocabulary import Vocabulary
 
 REQUIRED = 32
 """Maximum number of requirement sets per plan."""
@@ -62,8 +62,6 @@ RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
-OF_BEST: Mapping[Form, Form] = {"highest": "max", "lowest": "min"}
-"""Forms that ask for a value, with the form for the node that has it."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
@@ -95,10 +93,11 @@ class Proposer:
     ends: NDArray[np.int32] = field(init=False)
     starts: NDArray[np.int32] = field(init=False)
     owners: NDArray[np.int32] = field(init=False)
+    """The type of nodes that each attribute describes."""
+    sorters: NDArray[np.int32] = field(init=False)
+    """The type of nodes that each attribute sorts. The row of a node in its table only sorts."""
     rarity: NDArray[np.float32] = field(init=False)
     """Score change of a hop whose relation has fewer edges than another relation between the same types."""
-    is_row: NDArray[np.bool_] = field(init=False)
-    """Whether an attribute is the row of a node in its table."""
     is_ordered: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be compared with a number."""
 
@@ -111,10 +110,11 @@ class Proposer:
         object.__setattr__(self, "leaving", {start: tuple(hops) for start, hops in leaving.items()})
         object.__setattr__(self, "ends", np.array([code[hop.end] for hop in self.vocabulary.hops], dtype=np.int32))
         object.__setattr__(self, "starts", np.array([code[hop.start] for hop in self.vocabulary.hops], dtype=np.int32))
-        owners = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
-        object.__setattr__(self, "owners", owners)
+        sorters = np.array([code[one.owner] for one in self.vocabulary.attributes], dtype=np.int32)
+        is_row = np.array([one.is_row for one in self.vocabulary.attributes], dtype=np.bool_)
+        object.__setattr__(self, "sorters", sorters)
+        object.__setattr__(self, "owners", np.where(is_row, -1, sorters))
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
-        object.__setattr__(self, "is_row", np.array([one.is_row for one in self.vocabulary.attributes], dtype=np.bool_))
         is_ordered = np.array([one.kind in SORTED for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_ordered", is_ordered)
 
@@ -214,7 +214,7 @@ class Proposer:
         plans = [(Plan("list", code, mentions=(place,)), DROPPED * (len(scores.mentions) - 1)) for place in places]
         for plan, score in self._joined("list", scores, paths, PATHS):
             plans += [(rows, score) for rows in (self._rows(plan) if plan.target != code else (plan,))]
-        own = (self.owners == code) & ~self.is_row
+        own = self.owners == code
         for plan, score in plans:
             for required, more in self._required(plan, scores):
                 if required.mentions or required.branches or required.requirements:
@@ -248,21 +248,21 @@ class Proposer:
 
         Prefer attributes or edges, depending on which are more similar to the question.
         """
-        own, hops = self.owners == plan.target, self._leave(plan.target)
+        sorters, hops = self.sorters == plan.target, self._leave(plan.target)
         by_attribute, by_edges = (
-            float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[own], scores.counted[hops])
+            float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[sorters], scores.counted[hops])
         )
         both = float(np.logaddexp(by_attribute, by_edges))
         found: list[tuple[Plan, float]] = []
         if plan.form in ORDERED:
-            for attribute, likely in self._likeliest(scores.extremes, own, 2):
+            for attribute, likely in self._likeliest(scores.extremes, sorters, 2):
                 found.append((replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)))
         else:
             for hop, likely in self._likeliest(scores.counted, hops, 2):
                 found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
         yield from found
         if scores.valued > DOUBT and plan.form != "each":
-            for attribute, likely in self._likeliest(scores.values, own & ~self.is_row, 2):
+            for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
                 yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
@@ -278,7 +278,7 @@ class Proposer:
         for kind, places in by_type.items():
             if len(places) >= 2:
                 left = DROPPED * (len(scores.mentions) - len(places))
-                for attribute, likely in self._likeliest(scores.extremes, (self.owners == kind) & self.is_ordered, 3):
+                for attribute, likely in self._likeliest(scores.extremes, (self.sorters == kind) & self.is_ordered, 3):
                     yield Plan(form, kind, attribute=attribute, mentions=tuple(places)), left + likely
                 counting: Form = "most" if form == "compare_max" else "fewest"
                 for hop, likely in self._likeliest(scores.counted, self._leave(kind), 2):
@@ -289,25 +289,23 @@ class Proposer:
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
-            for attribute, likely in self._likeliest(mention.values, (self.owners == mention.type) & ~self.is_row, 4):
+            for attribute, likely in self._likeliest(mention.values, (self.owners == mention.type), 4):
                 for plan, more in self._required(replace(own, attribute=attribute), scores):
                     target = plan.target if plan.requirements else None
                     yield replace(plan, target=target), left + likely + more
         attributes = self.vocabulary.attributes
-        is_fitting = np.array([_has_values(one, form) for one in attributes], dtype=np.bool_)
+        is_fitting = np.array([one.kind in KINDS.get(form, (one.kind,)) for one in attributes], dtype=np.bool_)
         for plan, score in self._bodies(form, scores, paths, few=4):
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
             for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
                 is_known = form == "value" and attribute in compared
                 asked = replace(plan, form="list") if is_known else replace(plan, attribute=attribute)
-                if form in OF_BEST and attributes[attribute].is_written:  # the text, not its number
-                    asked = replace(asked, form=OF_BEST[form], asked=attribute)
                 yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
 
     def _differences(self, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield plans for the difference between a number of two names."""
         kinds = np.array([one.kind for one in self.vocabulary.attributes])
-        numbers = np.isin(kinds, list(NUMBERS)) & ~self.is_row
+        numbers = np.isin(kinds, list(NUMBERS))
         for pair in itertools.combinations(range(len(scores.mentions)), 2):
             first, second = (scores.mentions[place].type for place in pair)
             left = DROPPED * (len(scores.mentions) - 2)
@@ -496,7 +494,7 @@ class Proposer:
         kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
         kinds |= {int(self.starts[branch.hops[0]]) for branch in passed if branch.mention is None}
         here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
-        compared = np.concatenate((here & self.is_ordered & ~self.is_row, self._leave(plan.target)))
+        compared = np.concatenate((here & self.is_ordered, self._leave(plan.target)))
         for place, quantity in enumerate(scores.quantities):
             none, first = (float(quantity.operators[OPERATORS.index(name)]) for name in ("-", "first"))
             choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
@@ -548,11 +546,6 @@ class Proposer:
         values = values - np.logaddexp.reduce(values)
         order = np.argsort(-values, kind="stable")[:most]
         return [(int(places[place]), float(values[place])) for place in order]
-
-
-def _has_values(attribute: SchemaAttribute, form: Form) -> bool:
-    """Return whether a form may ask for values of an attribute."""
-    return not attribute.is_row and (form not in KINDS or attribute.kind in KINDS[form])
 
 
 SURELY_DENIED = 0.98

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,8 +14,6 @@ from clew.store.index.tokens import Token, stem, stop_words, tokenise
 
 PASSED = 2
 """Maximum number of common words between a negation and the negated value."""
-MOST_MEANT = 0.5
-"""Maximum share of an attribute's values that a question mentions. More have a word in common, such as a unit."""
 PERSONAL = frozenset({"sex", "gender"})
 """Attributes whose letters are abbreviations: F for female."""
 
@@ -49,18 +46,12 @@ class SaidValues:
         whole |= {
             place for place, one in enumerate(self.vocabulary.attributes) if one.is_written and one.kind == "number"
         }
-        found = [one for one in found if one[0] not in whole or (one[3] and words.keys() >= one[3])]
-        times, texts = Counter(place for place, *_ in found), [token.text for token in tokens]
+        texts = [token.text for token in tokens]
         return {
             (place, value): is_denied(texts[: min(map(words.__getitem__, said))])
-            for place, value, said, _ in found
-            if times[place] <= max(1, MOST_MEANT * self._counts[place])
+            for place, value, said, numbers in found
+            if place not in whole or (numbers and words.keys() >= numbers)
         }
-
-    @cached_property
-    def _counts(self) -> list[int]:
-        """Number of values of each attribute."""
-        return [len(self.values.get(one.name, ())) for one in self.vocabulary.attributes]
 
     @cached_property
     def _known(self) -> list[tuple[int, str, frozenset[str], frozenset[str]]]:

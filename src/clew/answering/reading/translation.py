@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.answering.reading.mentions import NamedSpan, Sense
-from clew.answering.reading.plan import OF_VALUES, Branch, Plan, Requirement
+from clew.answering.reading.plan import KINDS, OF_VALUES, Branch, Form, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import SchemaAttribute, Vocabulary
 from clew.core.query import (
@@ -52,6 +52,10 @@ ASKS: Mapping[str, Asks] = {
 }
 
 
+OF_BEST: Mapping[Form, Form] = {"highest": "max", "lowest": "min"}
+"""Forms that ask for a value, with the form for the node that has it."""
+
+
 @dataclass(frozen=True)
 class Translator:
     """Writes plans as queries. Plans refer to `named`, `senses` and `numbers` by index."""
@@ -63,6 +67,9 @@ class Translator:
 
     def interpretation(self, plan: Plan) -> Interpretation:
         """Return the query for a plan, and the kind of answer it asks for."""
+        asked = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute]
+        if asked is not None and asked.is_written and plan.form in OF_BEST:  # the text, not its number
+            plan = replace(plan, form=OF_BEST[plan.form], asked=plan.attribute)
         if plan.either and len(plan.branches) > 1:
             choices = [self._pattern(replace(plan, branches=(one,))) for one in plan.branches]
             pattern = Pattern((), (), (Either(tuple(map(Exists, choices))),))
@@ -79,12 +86,11 @@ class Translator:
             query = self._onward(query, plan.answer_hop)
         if plan.asked is not None:
             return Interpretation(query, "value", self.vocabulary.attributes[plan.asked].name)
-        if plan.attribute is None or plan.form not in OF_VALUES:
+        if asked is None or plan.form not in OF_VALUES:
             return Interpretation(query, ASKS.get(plan.form, "nodes"))
-        stored = self.vocabulary.attributes[plan.attribute]
         asks: Asks = "difference" if plan.is_difference else ASKS[plan.form]
-        amount = comparable(stored, TARGET) if asks in ("difference", "average", "sum") else None
-        return Interpretation(query, asks, stored.name, amount=amount)
+        amount = comparable(asked, TARGET) if plan.form in KINDS or plan.is_difference else None
+        return Interpretation(query, asks, asked.name, amount=amount)
 
     def constant(self, mention: int) -> Named:
         """Return a mention as a name to look up: verbatim, or the name it was matched to."""

@@ -55,11 +55,6 @@ class SchemaAttribute:
     """Whether its numbers or dates are in texts, such as `1,090 feet (332 m)`."""
 
     @property
-    def is_number(self) -> bool:
-        """Whether its values are numbers."""
-        return self.kind in ("number", "integer") and not self.is_written
-
-    @property
     def is_row(self) -> bool:
         """Whether it is the row of a node in its table, which no schema lists."""
         return self.name == ROW

@@ -251,7 +251,7 @@ class TableQuestions(LearnedReader):
         for meaning in understanding.meanings[:1]:
             plan = meaning.plan
             attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute]
-            if attribute is None or not attribute.is_number or plan.form not in ("max", "min", "value"):
+            if attribute is None or attribute.kind not in NUMBERS or plan.form not in ("max", "min", "value"):
                 continue
             found = self._executed(meaning, replace(plan, form=form, asked=None))
             if found.value is not None:
