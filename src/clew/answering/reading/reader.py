@@ -171,9 +171,11 @@ class LearnedReader:
     @cached_property
     def _ordered(self) -> str | None:
         """The type of the nodes if they are the rows of a table in an order."""
-        heads = {row.head for row in self.schema.relations} or set(self.schema.type_names)
-        first = self.kb.nodes(min(heads)).array[:1]
-        return min(heads) if len(heads) == 1 and self.kb.values(NodeSet(first), ROW) != [None] else None
+        known, heads = self.kb.described, {row.head for row in self.schema.relations} or set(self.schema.type_names)
+        if known is None or len(heads) != 1:
+            return None
+        first = NodeSet(known.nodes(min(heads)).array[:1])
+        return None if known.values(first, ROW) == [None] else min(heads)
 
     @cached_property
     def said_values(self) -> SaidValues:
