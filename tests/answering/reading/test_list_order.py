@@ -51,3 +51,14 @@ def test_words_for_neighbours_stand_before_names(question, name, said):
     tokens = tokenise(question)
     outside = [at for at, one in enumerate(tokens) if one.text != name.lower()]
     assert steps(tokens, outside, {question.index(name)}) == said
+
+
+def test_rows_for_others_leave_no_gap_in_the_order(tmp_path):
+    rows = [f"{play},{'board' if play.startswith('Apple') else ''}" for play in PLAYS]
+    (tmp_path / "plays.csv").write_text("\n".join(["Play,Author,acl", *rows]) + "\n", "utf-8")
+    options = clew.SourceOptions(columns={"groups": "acl"})
+    clew.build([tmp_path / "plays.csv"], tmp_path / "plays.kb", options=options)
+    query = 'find x where (x: play) and (y: play) and y.name = "Zebra Crossing" and row(x) = row(y) + 1'
+    for groups, name in ((["board"], "Apple Pie"), ([], "Mild Winter")):
+        seen = clew.open(tmp_path / "plays.kb", groups=groups)
+        assert [one.node.name for one in seen.query(query).matches] == [name]

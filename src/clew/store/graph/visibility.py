@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import parse_toml
 from clew.store.graph.node_table import STRINGS
-from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, STRING, Piece, Tables, Visibility, texts_of
+from clew.store.graph.tables import EDGE_COLUMNS, GROUPS, NODE_COLUMNS, ROW, STRING, Piece, Tables, Visibility, texts_of
 
 MAX_LISTED = 20
 """Maximum number of nodes and edges that an error lists."""
@@ -219,7 +219,12 @@ def _seen(piece: Piece, groups: Collection[str]) -> Piece:
     is_open = np.bincount(owners[named], minlength=len(column)) == 0
     is_allowed = np.bincount(owners[named & allowed], minlength=len(column)) > 0
     kept = piece.filter(pa.array(is_open | is_allowed))
-    return replace(kept, table=kept.table.drop_columns([GROUPS]))
+    table = kept.table.drop_columns([GROUPS])
+    if ROW in table.column_names:  # gaps would reveal hidden rows
+        known = pc.is_valid(table[ROW])
+        ranks = pc.rank(table[ROW].combine_chunks(), tiebreaker="first").cast(pa.int64())
+        table = table.set_column(table.column_names.index(ROW), ROW, pc.if_else(known, ranks, None))
+    return replace(kept, table=table)
 
 
 def _without_empty(pieces: list[Piece], fixed: Sequence[str]) -> tuple[Piece, ...]:
