@@ -34,8 +34,6 @@ from clew.store.postgres import is_address
 if TYPE_CHECKING:  # an extra
     from clew.store.postgres.catalog import Watched
 
-NEED_MODEL = frozenset({"iterative_passages", "no_passages"})
-"""Methods that require a language model."""
 LARGEST_NUMBER = 1000
 """Maximum absolute value of a method's options, so that clients cannot request a billion candidates."""
 
@@ -333,7 +331,7 @@ def runnable(tools: OpenBase, models: Collection[str]) -> tuple[str, ...]:
     left_out = of_graphs if schema.holds_passages else of_texts if schema.relations else (*of_graphs, *of_texts)
     return tuple(
         name
-        for name in catalog.method_names()
-        if catalog.method_class(name).__module__.removeprefix("clew.answering.methods.").split(".")[0] not in left_out
-        and (models or name not in NEED_MODEL)
+        for name, kind in ((name, catalog.method_class(name)) for name in catalog.method_names())
+        if kind.__module__.removeprefix("clew.answering.methods.").split(".")[0] not in left_out
+        and (models or not kind.needs_model)
     )

@@ -22,6 +22,8 @@ class Method(ABC):
 
     name: ClassVar[str]
     """Name on the command line and in answers."""
+    needs_model: ClassVar[bool] = False
+    """Whether the method cannot run without a language model. A server without one does not offer it."""
 
     def __post_init__(self) -> None:
         """Reject an option of a wrong type, with the name of the option in the error."""

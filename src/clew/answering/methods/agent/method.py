@@ -74,6 +74,7 @@ class Agent(Method):
     """A language model explores the base: it searches nodes, looks at neighbours and runs queries, then answers."""
 
     name = "agent"
+    needs_model = True
     steps: int = 6
     """Maximum number of model calls for a question."""
     tokens: int = 12_000

@@ -140,6 +140,7 @@ class IterativePassages(PassageBaseline):
     """IRCoT: the model thinks aloud. Each sentence is the next search query, until it has the answer."""
 
     name = "iterative_passages"
+    needs_model = True
     each: int = 5
     rounds: int = 4
 
@@ -171,6 +172,7 @@ class NoPassages(Method):
     """The model's answer without any passages."""
 
     name = "no_passages"
+    needs_model = True
 
     def answer(self, question: str, tools: OpenBase) -> Answer:
         """Return the model's first answer."""
