@@ -29,9 +29,10 @@ def test_the_ten_lines_work(tmp_path, monkeypatch, capsys, tiny_tables):
 
 def test_every_method_of_the_catalogue_is_in_the_table():
     listed = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "methods.md").read_text("utf-8"), re.MULTILINE))
-    assert listed == set(METHODS)
+    assert listed == set(METHODS), "the table of docs/methods.md has one row for each method"
 
 
 def test_every_method_of_the_catalogue_is_public():
-    assert {*clew.methods.__all__} == {"Method", *(method_class(name).__name__ for name in METHODS)}
+    classes = {"Method", *(method_class(name).__name__ for name in METHODS)}
+    assert {*clew.methods.__all__} == classes, "methods/__init__.py names each class in __all__ and imports it"
     assert all(getattr(clew.answering.methods, method_class(name).__name__) is method_class(name) for name in METHODS)
