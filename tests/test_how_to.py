@@ -15,6 +15,7 @@ from functools import reduce
 import pytest
 
 from chat_server import serving as serving_chat
+from clew.server.mcp import TOOLS
 from conftest import ROOT
 from sparql_server import serving as serving_triples
 from test_documentation import prepared  # noqa: F401 - a fixture
@@ -134,7 +135,7 @@ def test_an_editor_starts_clew_as_the_page_says(follow, tmp_path):
                 await client.initialize()
                 return {tool.name for tool in (await client.list_tools()).tools}
 
-    assert asyncio.run(tools()) == {"ask", "describe", "search", "show", "query", "subgraph"}
+    assert asyncio.run(tools()) == TOOLS.keys()
 
 
 def test_every_page_is_followed_or_is_python_alone():

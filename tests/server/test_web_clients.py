@@ -1,15 +1,17 @@
 """Other people's clients talk to a real server: OpenAI's, MCP's, schemathesis, and our own."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from clew.server import mcp_resources
+from clew.server.mcp import TOOLS
 from clew.server.settings import ClientLimits, ServerSettings, named_bases
 from clew.store.building import build
-from conftest import tables
+from conftest import ROOT, tables
 from prompts_sent import matches_golden
 from repeats import repeats
 from web_server import running
@@ -52,7 +54,7 @@ def test_the_openai_client_asks_a_base_like_a_model(server):
 
 async def use_tools(client) -> None:
     listed = await client.list_tools()
-    assert {tool.name for tool in listed.tools} == {"ask", "describe", "search", "show", "query", "subgraph"}
+    assert {tool.name for tool in listed.tools} == TOOLS.keys()
     found = await client.call_tool("search", {"text": "marfan sydrome", "base": "tiny"})
     assert "MFS" in found.content[0].text
     answer = await client.call_tool("ask", {"question": QUESTION, "method": "bm25", "base": "tiny"})
@@ -92,6 +94,12 @@ async def use_prompts(client, mcp) -> None:
         with pytest.raises(mcp.MCPError, match=r"name one of the bases: .*tiny"):
             await client.get_prompt(prompt.name, {name: "Alpha", "base": "secret"})
     assert not needed
+
+
+def test_every_tool_of_mcp_is_in_the_documentation():
+    [row] = re.findall(r"^\| tools \|.*", (ROOT / "docs" / "web.md").read_text("utf-8"), re.MULTILINE)
+    missing = TOOLS.keys() - re.findall(r"`(\w+)`", row)
+    assert not missing, "the row `tools` of docs/web.md describes each tool"
 
 
 def test_an_mcp_client_uses_the_tools_over_http(server):

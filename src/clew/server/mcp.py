@@ -156,7 +156,7 @@ def _subgraph(_: Asker, base: ServedBase, given: _Subgraph) -> tuple[str, dict[s
 
 
 QUERY = f"Run a query, for an exact and complete result. {LANGUAGE}"
-TOOLS: Mapping[str, Tool] = {  # CONTRIBUTING.md lists the tests and documents that name every tool
+TOOLS: Mapping[str, Tool] = {
     "ask": Tool("Answer a question over the knowledge base, with the evidence for each answer.", _Ask, _Answered, _ask),
     "describe": Tool("List the types, attributes and relations of the base.", _Arguments, _Described, _describe),
     "search": Tool(
