@@ -15,7 +15,7 @@ from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceErr
 from clew.core.texts import whole_text
 from clew.core.workers import Workers
 from clew.documents.extracted import Extracted, ExtractedCache, content_key, digest_of, from_json
-from clew.documents.formats import GRAPHS, READERS, RECORDS, beginning, format_of, plain_name
+from clew.documents.formats import READERS, beginning, format_of, plain_name
 from clew.documents.formats.text_file import decoded
 from clew.documents.originals import remember_sources, remembered_rules
 from clew.documents.passages import outline
@@ -32,7 +32,7 @@ from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
 from clew.store.postgres import is_address
-from clew.store.sources.files import kind_of, stem_of
+from clew.store.sources.files import GRAPHS, RECORDS, kind_of, stem_of
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
 DOCUMENTS = frozenset(READERS) - TEXTS - {".txt", ".text", ".csv", ".tsv", ".json"}

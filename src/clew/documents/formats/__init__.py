@@ -25,7 +25,7 @@ from clew.documents.formats.records import read_json, read_separated
 from clew.documents.formats.restructured import read_restructured
 from clew.documents.formats.text_file import decoded_text, read_plain_text
 from clew.documents.formats.xlsx import read_xlsx
-from clew.store.sources.files import kind_of, opened, read_bytes
+from clew.store.sources.files import GRAPHS, RECORDS, kind_of, opened, read_bytes
 
 READERS: dict[str, Callable[[Path], Extracted]] = {
     ".pdf": read_pdf,
@@ -54,14 +54,6 @@ READERS: dict[str, Callable[[Path], Extracted]] = {
 READERS[".eml"] = READERS[".mbox"] = partial(read_mail, readers=dict(READERS))  # the formats of attachments
 
 OTHER_FORMATS = MimeTypes()
-RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".jsonlines"})
-GRAPHS = frozenset(
-    [".nt", ".ntriples", ".ttl", ".turtle", ".nq", ".nquads", ".n3", ".trig", ".rdf", ".owl", ".jsonld", ".obo"]
-)
-"""Suffixes of graph files, which are never read as documents. Add the suffix of each new source format.
-
-Files with a suffix in `RECORDS` are read as a graph, or as documents if they are beside documents.
-"""
 OFFICE = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}
 """Format of an Office file by its main folder."""
 CODE = re.compile(r"[{}()\[\]<>;=$&|\\_]+")

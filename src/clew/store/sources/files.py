@@ -18,6 +18,26 @@ from typing import BinaryIO
 from clew.core.errors import InputError, NotFoundError, SourceError
 from clew.core.texts import whole_text
 
+RDF_FORMATS = {
+    ".nt": "N_TRIPLES",
+    ".ntriples": "N_TRIPLES",
+    ".ttl": "TURTLE",
+    ".turtle": "TURTLE",
+    ".nq": "N_QUADS",
+    ".nquads": "N_QUADS",
+    ".trig": "TRIG",
+    ".n3": "N3",
+    ".rdf": "RDF_XML",
+    ".owl": "RDF_XML",
+    ".jsonld": "JSON_LD",
+}
+"""Format name in pyoxigraph, by suffix."""
+GRAPHS = frozenset(RDF_FORMATS) | {".obo"}
+"""Suffixes of graph files, which are never read as documents."""
+JSON_LINES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
+RECORDS = JSON_LINES | {".json"}
+"""Suffixes of files that are read as a graph, or as documents if they are beside documents."""
+
 
 @dataclass(frozen=True)
 class SourceOptions:

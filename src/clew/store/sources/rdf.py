@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from clew.core.errors import SourceError, needing
 from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
-from clew.store.sources.files import SourceOptions, kind_of, line_at, read_utf8
+from clew.store.sources.files import RDF_FORMATS, SourceOptions, kind_of, line_at, read_utf8
 from clew.store.sources.jsonl import column_of
 
 _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -124,22 +124,6 @@ _PARSERS: dict[str, Callable[[str], object]] = {
 }
 
 
-FORMATS = {
-    ".nt": "N_TRIPLES",
-    ".ntriples": "N_TRIPLES",
-    ".ttl": "TURTLE",
-    ".turtle": "TURTLE",
-    ".nq": "N_QUADS",
-    ".nquads": "N_QUADS",
-    ".trig": "TRIG",
-    ".n3": "N3",
-    ".rdf": "RDF_XML",
-    ".owl": "RDF_XML",
-    ".jsonld": "JSON_LD",
-}
-"""Format name in pyoxigraph, by suffix."""
-
-
 @dataclass
 class _Resource:
     """The triples of one subject, by predicate."""
@@ -168,7 +152,7 @@ class RdfGraph:
         refuse_entity_bomb(data, path)
         if kind_of(path) == ".jsonld":
             data = with_local_contexts(data, path)
-        rdf_format = getattr(ox.RdfFormat, FORMATS[kind_of(path)])
+        rdf_format = getattr(ox.RdfFormat, RDF_FORMATS[kind_of(path)])
         base = f"file:///{path.name}" if kind_of(path) not in (".nt", ".ntriples", ".nq", ".nquads") else None
         blanks: dict[str, str] = {}
         scope = f"{len(self.files)}-" if self.files else ""

@@ -21,13 +21,13 @@ from clew.store.sources.bolt import read_graph
 from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
-from clew.store.sources.files import SourceOptions, kind_of, read_utf8
+from clew.store.sources.files import GRAPHS, JSON_LINES, RDF_FORMATS, RECORDS, SourceOptions, kind_of, read_utf8
 from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
 from clew.store.sources.profile import profile_column
-from clew.store.sources.rdf import FORMATS, RdfGraph
+from clew.store.sources.rdf import RdfGraph
 from clew.store.sources.relational import read_database, read_tables
 from clew.store.sources.stark import read_stark, stark_folder
 from clew.store.sources.wide import agreed, end_columns, split_wide
@@ -36,9 +36,8 @@ from clew.store.sources.wikidata import is_wikidata, read_wikidata
 Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of delimited text."""
-_JSON_LINES = {".jsonl", ".ndjson", ".jsonlines"}
 _PARQUET = {".parquet", ".pq"}
-_READABLE = (DELIMITED | _JSON_LINES | _PARQUET | {".json", ".obo"} | set(FORMATS) | DATABASE_FILES) - {""}
+_READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
 """Suffixes of the files that a folder is searched for. Files given by name may have any suffix that `_read` accepts."""
 DOCUMENTS = """
 .pdf, .docx, .pptx, .xlsx, .odt, .ods, .odp, .epub, .html, .htm, .xhtml, .md, .markdown, .rst, .txt, .text, .man, .csv,
@@ -224,9 +223,9 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
         is_nested = not flat and any(map(holds_objects, raw.table.schema.types))
         for part in nested_raw(raw.table.to_pylist(), str(path)) if is_nested else [raw]:
             found.add(part, said, options)
-    elif kind in _JSON_LINES | {".json"} and is_wikidata(path):
+    elif kind in JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
-    elif kind in _JSON_LINES:
+    elif kind in JSON_LINES:
         data = read_utf8(path, options.encoding, found.notes)
         raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat)
         found.skipped += skipped
@@ -235,7 +234,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     elif kind == ".json":
         for raw in read_json(read_utf8(path, options.encoding, found.notes), str(path), flat=flat):
             found.add(raw, said, options)
-    elif kind in FORMATS:
+    elif kind in RDF_FORMATS:
         found.rdf.read(path, options)
     elif kind == ".obo":
         found.take(read_obo(read_utf8(path, options.encoding, found.notes), str(path), options.node_type))
