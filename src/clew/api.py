@@ -226,7 +226,7 @@ class Base:
 
     def update(
         self,
-        sources: Sequence[str | Path] = (),
+        sources: str | Path | Sequence[str | Path] = (),
         *,
         delete_nodes: Sequence[str] = (),
         delete_edges: Sequence[str | Path] = (),
@@ -246,7 +246,7 @@ class Base:
         place = self.tools.place
         delta = read_changes(
             place,
-            [Path(source) for source in sources],
+            [Path(source) for source in _listed(sources)],
             SourceOptions(skip_bad=skip_bad),
             delete_nodes=list(delete_nodes),
             delete_edges=[Path(file) for file in delete_edges],
@@ -324,8 +324,13 @@ def _opened(model: str | LanguageModel | None, ledger: Ledger) -> LanguageModel 
     return model if isinstance(model, Traced) else Traced(Budgeted(model, ledger))
 
 
+def _listed(sources: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
+    """Return a single source as a list."""
+    return [sources] if isinstance(sources, str | Path) else sources
+
+
 def build(
-    sources: Tables | Sequence[str | Path],
+    sources: Tables | str | Path | Sequence[str | Path],
     folder: str | Path,
     *,
     options: SourceOptions | DocumentOptions | None = None,
@@ -336,7 +341,7 @@ def build(
     widen: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> BuildReport:
-    """Build a knowledge base from files of nodes and edges, databases by file or URL, a folder of documents, or tables.
+    """Build a knowledge base from one or more files, databases by file or URL, a folder of documents, or tables.
 
     `folder` is the folder of the base, or `postgresql://USER@HOST/DATABASE#BASE`, which needs the extra `postgres`.
     Clew detects whether the files are documents. `SourceOptions` read them as nodes and edges, `DocumentOptions` as
@@ -358,7 +363,7 @@ def build(
     from clew.store.sources.files import SourceOptions
     from clew.store.sources.read import read_sources
 
-    given = () if isinstance(sources, Tables) else sources
+    given = () if isinstance(sources, Tables) else _listed(sources)
     paths = [Path(source) for source in given if not is_url(source)]
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})

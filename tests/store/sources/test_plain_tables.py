@@ -281,3 +281,12 @@ def test_repeated_numbers_and_dates_in_texts_are_attributes(tmp_path):
     schema = clew.open(tmp_path / "teams.kb").schema
     assert schema.relation_names == ("Town",)
     assert set(schema.attribute_types) == {"Record", "Played"}
+
+
+@pytest.mark.parametrize("as_path", [str, Path])
+def test_one_file_needs_no_list(tmp_path, as_path):
+    (tmp_path / "teams.csv").write_text("id,type,name\n1,team,Reds\n2,team,Blues\n", "utf-8")
+    (tmp_path / "more.csv").write_text("id,type,name\n3,team,Greens\n", "utf-8")
+    clew.build(as_path(tmp_path / "teams.csv"), tmp_path / "teams.kb")
+    base = clew.open(tmp_path / "teams.kb").update(as_path(tmp_path / "more.csv"))
+    assert len(base.query("find x where (x: team)").matches) == 3
