@@ -34,7 +34,7 @@ class Judge(Method):
             [chosen] = ModelChooser(model).choose([Choice(question, types, kind="type")])
         refs = kb.refs(kb.nodes(types[chosen.kept[0]]).array)
         scores = ModelScorer(model).score([Claim(question, ref.name, kb.node(ref.id).text) for ref in refs])
-        found = [Candidate(ref, score.value or 0.0) for ref, score in zip(refs, scores, strict=True)]
+        found = [Candidate(ref, score or 0.0) for ref, score in zip(refs, scores, strict=True)]
         return Answer(question, tuple(sorted(found, key=lambda c: (-c.score, c.node.id))))
 
 

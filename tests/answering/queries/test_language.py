@@ -139,6 +139,11 @@ def test_a_node_column_gives_a_node_set_and_the_solutions_behind_a_row(base):
     assert {name: ref.key for name, ref in witness.items()} == {"g": "FBN1", "d": "MFS"}
 
 
+def test_a_row_without_variables_has_one_empty_solution(base):
+    query = parse("find (find count(g) where (g: gene)) - (find count(d) where (d: disease))")
+    assert solutions(base, query, execute(base, query).rows) == [[{}]]
+
+
 def test_named_constants_are_linked_before_they_are_used(base):
     query = parse('find x where (x) -[is_a]-> "Abnormal finger": phenotype')
     assert constants(query) == (Named("Abnormal finger", "phenotype"),)

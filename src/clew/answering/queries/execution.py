@@ -142,10 +142,10 @@ def solutions(
     backed = table.columns[number]
     table = table.take(np.arange(table.size) - np.searchsorted(backed, backed) < most)
     names = [name for name in table.columns if name != number]
-    cells = zip(*(run.shown(run.evaluate(ql.Var(name), table)) for name in names), strict=True)
+    cells = [run.shown(run.evaluate(ql.Var(name), table)) for name in names]
     found = [list[dict[str, NodeRef | Triple]]() for _ in rows]
-    for row, solution in zip(table.columns[number].tolist(), cells, strict=True):
-        found[row].append({name: cell for name, cell in zip(names, solution, strict=True) if cell})
+    for place, row in enumerate(table.columns[number].tolist()):
+        found[row].append({name: shown[place] for name, shown in zip(names, cells, strict=True) if shown[place]})
     return found
 
 
