@@ -87,6 +87,7 @@ def test_a_hierarchy_has_the_words_of_its_relation(relation, below):
         ("happened_on", "happened on", "happened on", "did not happen on"),
         ("belong_to", "belong to", "belongs to", "do not belong to"),
         ("capital_of", "are capital of", "is capital of", "are not capital of"),
+        ("in", "are in", "is in", "are not in"),
     ],
 )
 def test_relations_are_verbs(label, many, one, negated):
@@ -97,6 +98,7 @@ def test_a_type_is_not_said_twice():
     assert without_kind("associated_with_disease", "disease") == "associated with"
     assert without_kind("has_phenotype", "phenotype") == "has"
     assert without_kind("side_effect", "effect") == "side effect"
+    assert without_kind("genres", "genre") == "genre"
 
 
 def test_example_questions_are_sentences():

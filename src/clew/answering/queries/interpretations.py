@@ -110,6 +110,9 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
         value = _shown(cells)
     else:
         result = run(kb, formal_query(executed))
+        if cells:  # as stored: a year among dates stays a year
+            stored = dict(zip(nodes, cells, strict=True))
+            result = replace(result, rows=[(row[0], stored[row[0].id]) for row in result.rows])
         is_single = len(result.names) == 1 and len(result.rows) < 2
         value, table = (_shown([row[0] for row in result.rows]), None) if is_single else (None, result)
     return Execution(asked, executed, groundings, nodes, direct, in_order, value, table)

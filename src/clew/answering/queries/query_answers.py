@@ -146,9 +146,7 @@ def _name_of(kb: KnowledgeBase, key: str) -> str:
 def _cell(cell: Any) -> Cell:
     if isinstance(cell, NodeRef | str | int | float | bool) or cell is None:
         return cell
-    if isinstance(cell, datetime.date):
-        return cell.isoformat()
-    return f"{cell.relation}" if isinstance(cell, Triple) else str(cell)
+    return cell.relation if isinstance(cell, Triple) else value_text(cell)
 
 
 def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any]]) -> list[tuple[Evidence, ...]]:
@@ -201,4 +199,6 @@ def _is_pattern(part: Any) -> bool:
 
 def value_text(value: Any) -> str:
     """Return a value as text. Lists are joined by commas."""
-    return ", ".join(map(value_text, value)) if isinstance(value, list | tuple) else str(_cell(value))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(value_text, value))
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

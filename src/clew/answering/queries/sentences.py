@@ -32,7 +32,9 @@ def _sentence(answer: Answer) -> str:
     if answer.value is not None and answer.query.get("form") != "count":
         return _value(answer, answer.value)
     if answer.rows:
-        return f"{len(answer.rows):,} {'row' if len(answer.rows) == 1 else 'rows'}: {_first_rows(answer)}."
+        rows = f"{len(answer.rows):,} {'row' if len(answer.rows) == 1 else 'rows'}"
+        is_said = answer.query.get("form") == "value" and str(understood).startswith("the ")
+        return f"{f'T{understood[1:]}' if understood and is_said else rows}: {_first_rows(answer)}."
     if answer.value is None and not count:
         return f"Ranked by what is written about them, nothing was checked: {_listed(answer.candidates)}."
     if answer.value is None and answer.query.get("form") in ("superlative", "comparison"):
@@ -97,9 +99,13 @@ def _value(answer: Answer, value: Value) -> str:
 
 def _first_rows(answer: Answer) -> str:
     """Return the first rows and the number of other rows."""
-    shown = [", ".join(map(_cell, row)) for row in answer.rows[:LISTED]]
+    shown = [_row(tuple(map(_cell, row)), isinstance(row[0], NodeRef)) for row in answer.rows[:LISTED]]
     more = len(answer.rows) - len(shown)
     return "; ".join(shown) + (f"; and {more:,} more" if more else "")
+
+
+def _row(cells: tuple[str, ...], is_about_first: bool) -> str:
+    return f"{cells[0]} ({', '.join(cells[1:])})" if is_about_first and len(cells) > 1 else ", ".join(cells)
 
 
 def _cell(cell: Cell) -> str:

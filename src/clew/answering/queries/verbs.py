@@ -52,14 +52,16 @@ def verb_of(label: str) -> tuple[str, str, str]:
         return plural(first), rest, "verb"
     if first in ("has", "have", "can") or (first.endswith("s") and singular(first) != first):
         return ("has" if first == "have" else first), rest, "verb"
-    if rest.endswith(PREPOSITIONS):
+    if f" {first}{rest}".endswith(PREPOSITIONS):
         return "is", f" {first}{rest}", "be"
     return "has", f" {first}{rest}", "noun"
 
 
 def without_kind(label: str, kind: str) -> str:
-    """Return a relation without the type at its end: has_phenotype → "has"."""
+    """Return a relation without the type at its end: has_phenotype → "has". A relation that is a type is a noun."""
     words = label_of(label)
+    if words in (kind, plural(kind)):
+        return kind
     bare = words.removesuffix(f" {kind}").removesuffix(f" {plural(kind)}")
     is_verb = bare.endswith(PREPOSITIONS) or verb_of(bare)[2] in ("verb", "past")
     return bare if is_verb and bare not in ("is", "can") else words

@@ -182,7 +182,8 @@ class Words:
         is_head = edge.tail == counted
         of = expression.over.types.get(counted) if expression.over else None
         label, kinds = row.display or row.name, counted_in_words(self.schema, expression, 2)
-        first, rest, form = verb_of(without_kind(label, singular(kinds)))
+        kind = singular(kinds) if is_head else kind_in_words(self.schema, row.tail)
+        first, rest, form = verb_of(without_kind(label, kind))
         if is_head and (form == "noun" or (first == "has" and rest)):
             return f"{have} the {most} {plural(rest.strip())}"
         own, other = (row.head, row.tail) if is_head else (row.tail, row.head)
@@ -190,7 +191,7 @@ class Words:
             said, _ = _verb(self.schema, label if is_head else row.inverse, of or other, one=one)
             return f"{said} the {most} {kinds}"
         if form == "noun" or (first == "has" and rest):
-            return f"{be}{rest} of the {most} {kinds}"
+            return f"{be} the{rest} of the {most} {kinds}"
         if form == "be" and rest.endswith((" in", " at", " of", " within")):
             return f"{have} the {most} {kinds}"
         verb = of_many(without_kind(label, kind_in_words(self.schema, own)))

@@ -13,6 +13,7 @@ from clew.store.graph.protocol import Explorable
 from clew.store.index.linking import LINKED, link_probability
 from clew.store.index.name_table import form_of
 from clew.store.index.protocol import Link, Mention, Names
+from clew.store.index.tokens import stem
 
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets. It is always taken as a name."""
@@ -184,9 +185,9 @@ def _is_name(mention: Mention) -> bool:
 
 
 def _is_other_name(mention: Mention) -> bool:
-    """Return whether the nearest name differs too much. Accept acronyms and parts of longer names."""
-    is_part = set(form_of(mention.text).split()) <= set(form_of(mention.links[0].alias).split())
-    return not is_part and not mention.text.isupper() and link_probability(mention.text, mention.links) < DERIVED
+    """Return whether the nearest name differs too much. Accept acronyms, plurals and parts of longer names."""
+    own, whole = ({stem(word) for word in form_of(name).split()} for name in (mention.text, mention.links[0].alias))
+    return not own <= whole and not mention.text.isupper() and link_probability(mention.text, mention.links) < DERIVED
 
 
 def _begins_few(mention: Mention) -> bool:

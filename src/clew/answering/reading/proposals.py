@@ -489,7 +489,7 @@ class Proposer:
 
     def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield the plan with sets of requirements. Omitting a likely requirement lowers the score."""
-        options: list[list[tuple[Requirement | None, float]]] = []
+        options: list[list[tuple[tuple[Requirement, ...], float]]] = []
         passed = [branch for branch in plan.branches if not branch.negated]
         kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
         kinds |= {int(self.starts[branch.hops[0]]) for branch in passed if branch.mention is None}
@@ -497,9 +497,9 @@ class Proposer:
         compared = np.concatenate((here & self.is_ordered, self._leave(plan.target)))
         for place, quantity in enumerate(scores.quantities):
             none, first = (float(quantity.operators[OPERATORS.index(name)]) for name in ("-", "first"))
-            choices: list[tuple[Requirement | None, float]] = [(None, max(none, -4.0))]
+            choices: list[tuple[tuple[Requirement, ...], float]] = [((), max(none, -4.0))]
             if np.exp(first) > DOUBT and plan.form in LIMITED:
-                choices.append((Requirement(None, "<=", place), first))
+                choices.append(((Requirement(None, "<=", place),), first))
             if np.exp(none) + np.exp(first) < 1 - DOUBT:
                 operators = [at for at in range(len(COMPARISONS)) if np.exp(quantity.operators[at]) > DOUBT]
                 for at in operators or [int(np.argmax(quantity.operators[: len(COMPARISONS)]))]:
@@ -508,30 +508,32 @@ class Proposer:
                         own = (None, hop) if hop >= 0 else (what, None)
                         requirement = Requirement(own[0], COMPARISONS[at], place, hop=own[1])
                         if hop < 0 or COMPARISONS[at] != "=":  # "chromosome 15" is more frequent than "15 genes"
-                            choices.append((requirement, likely + float(quantity.operators[at])))
+                            choices.append(((requirement,), likely + float(quantity.operators[at])))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
             likely = float(scores.switches[1 + switch])
             truths = ((True, max(scores.positive, LEAST)), (False, max(1 - scores.positive, LEAST)))
-            required = [(Requirement(switch, "=", value=true), likely + float(np.log(share))) for true, share in truths]
-            options.append([(None, float(scores.switches[0])), *required])
+            required = [
+                ((Requirement(switch, "=", value=true),), likely + float(np.log(share))) for true, share in truths
+            ]
+            options.append([((), float(scores.switches[0])), *required])
         said: dict[int, list[str]] = {}
         for attribute, value in scores.categories:
             if here[attribute] and (attribute, value) in scores.denied:
-                options.append([(None, -2.0), (Requirement(attribute, "!=", value=value), -0.3)])
+                options.append([((), -2.0), ((Requirement(attribute, "!=", value=value),), -0.3)])
             elif here[attribute]:
                 said.setdefault(attribute, []).append(value)
         for attribute, values in said.items():
-            any_of = values[0] if len(values) == 1 else tuple(values)  # no node has two values
-            options.append([(None, -2.0), (Requirement(attribute, "=", value=any_of), -0.3)])
+            each = tuple(Requirement(attribute, "=", value=value) for value in values)
+            options.append([((), -2.0)])
+            if len(values) == 1 or self.vocabulary.attributes[attribute].is_list:
+                options[-1].append((each, -0.3))
+            if len(values) > 1:
+                options[-1].append(((replace(each[0], value=tuple(values)),), -0.3))
         found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
         for choices in options:
-            longer = [
-                (chosen if one is None else (*chosen, one), score + more)
-                for chosen, score in found
-                for one, more in choices
-            ]
+            longer = [((*chosen, *some), score + more) for chosen, score in found for some, more in choices]
             found = sorted(longer, key=lambda pair: -pair[1])[:REQUIRED]
         for chosen, score in found:
             yield replace(plan, requirements=chosen), score + _between(chosen)

@@ -150,16 +150,19 @@ class LearnedReader:
 
     @cached_property
     def _texts(self) -> dict[str, tuple[tuple[str, ...], str]]:
-        """Distinct values of each text attribute if they are few, and whether its texts are numbers or dates."""
+        """Distinct values of each text or list if they are few, and whether the texts are numbers or dates."""
         known, kinds = self.kb.described, self.schema.attribute_types
         if known is None:
             return {}
-        every = ((name, known.distinct(name)) for name, kind in kinds.items() if kind == "text")
-        return {name: (_few_values(values), kind_of_texts(list(islice(values, SAMPLED)))) for name, values in every}
+        every = ((name, kind, known.distinct(name)) for name, kind in kinds.items() if kind in ("text", "list"))
+        return {
+            name: (_few_values(values), kind_of_texts(list(islice(values, SAMPLED))) if kind == "text" else "text")
+            for name, kind, values in every
+        }
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
-        """Distinct values of every text attribute with few values."""
+        """Distinct values of every text or list with few values."""
         return {name: values for name, (values, _) in self._texts.items() if values}
 
     @cached_property

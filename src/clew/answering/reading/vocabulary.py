@@ -53,6 +53,7 @@ class SchemaAttribute:
     kind: str
     is_written: bool = False
     """Whether its numbers or dates are in texts, such as `1,090 feet (332 m)`."""
+    is_list: bool = False
 
     @property
     def is_row(self) -> bool:
@@ -114,14 +115,17 @@ class Vocabulary:
     @cached_property
     def attributes(self) -> tuple[SchemaAttribute, ...]:
         """Every attribute of every type."""
+        stored = self.schema.attribute_types
         kinds = {
-            **self.schema.attribute_types,
+            **stored,
             **dict.fromkeys(self.categories, "category"),
             **self.written,
             ROW: "integer",
         }
         return tuple(
-            SchemaAttribute(node_type.name, name, kinds.get(name, "text"), name in self.written)
+            SchemaAttribute(
+                node_type.name, name, kinds.get(name, "text"), name in self.written, stored.get(name) == "list"
+            )
             for node_type in self.schema.node_types
             for name in (*node_type.attributes, *((ROW,) if node_type.name == self.ordered else ()))
         )
