@@ -2,6 +2,8 @@
 
 import clew
 
+NAMES = ("Abbing", "Allen", "Baclini", "Becker", "Cumings", "Davies", "Eustis", "Fortune", "Hays", "Kelly")
+
 
 def test_several_attributes_are_columns_of_the_answer(tmp_path):
     file = tmp_path / "towers.csv"
@@ -53,3 +55,15 @@ def test_what_comes_before_or_after_a_row_is_in_the_row_beside_it(tmp_path):
         ("what country is below China?", {"Hong Kong"}),
     ):
         assert {one.node.name for one in base.ask(question).matches} == names
+
+
+def test_a_column_of_zeros_and_ones_says_yes_or_no(tmp_path):
+    file = tmp_path / "passengers.csv"
+    people = [(name, at, place) for at, name in enumerate(NAMES) for place in (1, 2)]
+    rows = [f"{name} {place},{20 + 3 * at + place},{(at + place) % 2}" for name, at, place in people]
+    file.write_text("\n".join(["name,age,survived", *rows]) + "\n", "utf-8")
+    clew.build([file], tmp_path / "passengers.kb")
+    base = clew.open(tmp_path / "passengers.kb")
+    assert base.schema.attribute_types["survived"] == "integer"
+    assert base.ask("How many passengers survived?").value == len(NAMES)
+    assert base.ask("Did Allen 2 survive?").value == 1

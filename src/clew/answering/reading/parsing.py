@@ -109,7 +109,8 @@ class LearnedParser:
         return tuple(name for name in own if (words := set(terms(words_of(name)))) and words <= left)
 
     def _is_truth(self, asked: Interpretation) -> bool:
-        return self.reader.kb.schema.attribute_types.get(asked.attribute or "") == "boolean"
+        own = (one for one in self.reader.vocabulary.attributes if one.name == asked.attribute)
+        return any(one.kind == "boolean" for one in own)
 
     def _is_time(self, asked: Interpretation) -> bool:
         """Return whether an attribute can be a time: a date, or mostly numbers like years or texts with a digit."""

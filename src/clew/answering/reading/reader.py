@@ -169,7 +169,13 @@ class LearnedReader:
     def vocabulary(self) -> Vocabulary:
         """The parts of queries over this schema."""
         written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text"}
-        return Vocabulary(self.schema, frozenset(self.values), written, self._ordered)
+        return Vocabulary(self.schema, frozenset(self.values), written, self._flags, self._ordered)
+
+    @cached_property
+    def _flags(self) -> frozenset[str]:
+        """Integer attributes with the values 0 and 1 only."""
+        known, whole = self.kb.described, [n for n, kind in self.schema.attribute_types.items() if kind == "integer"]
+        return frozenset(name for name in whole if known is not None and {*known.distinct(name)} - {None} == {0, 1})
 
     @cached_property
     def _ordered(self) -> str | None:

@@ -169,7 +169,8 @@ class Translator:
         if requirement.quantity is None:
             values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
             said = Attribute(variable, attribute.name)
-            options = tuple(Compare(said, comparison, _literal(value)) for value in values)
+            literals = [int(value) if attribute.is_flag and isinstance(value, bool) else value for value in values]
+            options = tuple(Compare(said, comparison, _literal(value)) for value in literals)
             yield options[0] if len(options) == 1 else Either(options)
             return
         quantity = self.numbers[requirement.quantity]

@@ -54,6 +54,8 @@ class SchemaAttribute:
     is_written: bool = False
     """Whether its numbers or dates are in texts, such as `1,090 feet (332 m)`."""
     is_list: bool = False
+    is_flag: bool = False
+    """Whether its numbers are 0 and 1 for no and yes."""
 
     @property
     def is_row(self) -> bool:
@@ -75,6 +77,8 @@ class Vocabulary:
     """Text attributes with few different values."""
     written: Mapping[str, str] = field(default_factory=dict)
     """Text attributes with mostly numbers or dates, and which of both."""
+    flags: frozenset[str] = frozenset()
+    """Integer attributes with the values 0 and 1 only."""
     ordered: str | None = None
     """The type of the rows of a table in an order."""
 
@@ -120,11 +124,17 @@ class Vocabulary:
             **stored,
             **dict.fromkeys(self.categories, "category"),
             **self.written,
+            **dict.fromkeys(self.flags, "boolean"),
             ROW: "integer",
         }
         return tuple(
             SchemaAttribute(
-                node_type.name, name, kinds.get(name, "text"), name in self.written, stored.get(name) == "list"
+                node_type.name,
+                name,
+                kinds.get(name, "text"),
+                is_written=name in self.written,
+                is_list=stored.get(name) == "list",
+                is_flag=name in self.flags,
             )
             for node_type in self.schema.node_types
             for name in (*node_type.attributes, *((ROW,) if node_type.name == self.ordered else ()))
