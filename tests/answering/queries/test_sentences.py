@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from clew.answering.queries.attributes import value_in_words
+from clew.answering.queries.schema_words import value_in_words
 from clew.answering.queries.sentences import sentence
 from clew.core.types import Answer, Candidate, Fact, Judgement, NodeRef, Path
 

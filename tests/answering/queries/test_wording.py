@@ -5,8 +5,7 @@ import json
 import pytest
 
 import clew
-from clew.answering.queries.attributes import attribute_words, conditions_in_words
-from clew.answering.queries.verbs import of_many, without_kind
+from clew.answering.queries.schema_words import attribute_words, conditions_in_words, of_many, without_kind
 from clew.answering.queries.words import asked_of, hierarchy_in_words
 from clew.core.query import Attribute, Compare, Value
 from clew.core.schema import NodeType, Relation, Schema

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import takewhile
 
-from clew.answering.queries.attributes import attribute_words, value_sentence
 from clew.answering.queries.cypher import CypherNames, GraphDatabaseNames, cypher
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
+from clew.answering.queries.schema_words import PREPOSITIONS, attribute_words, value_sentence
 from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
 from clew.answering.queries.sql import sql
-from clew.answering.queries.verbs import PREPOSITIONS
 from clew.answering.queries.words import Phrase, Words, kind_in_words, without_reading
 from clew.core import query as ql
 from clew.core.roles import Interpretation

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.answering.queries.attributes import value_in_words
 from clew.answering.queries.certificates import printed
 from clew.answering.queries.execution import Result, values_of
 from clew.answering.queries.kinds import check
 from clew.answering.queries.linking import Groundings, ground, link, unknown_names
 from clew.answering.queries.pushdown import execute
+from clew.answering.queries.schema_words import value_in_words
 from clew.answering.queries.witnesses import witnesses
 from clew.answering.queries.words import counted_in_words, kind_in_words, words
 from clew.core.query import Aggregate, AnyQuery, Attribute, Edge, Pattern, Query, Var, constants, walk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from clew.answering.queries.attributes import attribute_words, value_in_words, value_sentence
+from clew.answering.queries.schema_words import attribute_words, value_in_words, value_sentence
 from clew.answering.queries.words import kind_in_words, listed
 from clew.core.nouns import plural
 from clew.core.schema import label_of

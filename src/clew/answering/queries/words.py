@@ -10,16 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar
 
-from clew.answering.queries.attributes import (
+from clew.answering.queries.kinds import CALL_KINDS, Scope
+from clew.answering.queries.linking import below
+from clew.answering.queries.schema_words import (
     attribute_words,
     conditions_in_words,
     is_countable,
     is_participle,
+    of_many,
     value_in_words,
+    verb_of,
+    without_kind,
 )
-from clew.answering.queries.kinds import CALL_KINDS, Scope
-from clew.answering.queries.linking import below
-from clew.answering.queries.verbs import of_many, verb_of, without_kind
 from clew.core import query as ql
 from clew.core.nouns import plural, singular
 from clew.core.schema import Relation, Schema, label_of

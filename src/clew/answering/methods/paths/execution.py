@@ -11,11 +11,11 @@ from operator import and_
 from typing import Any
 
 from clew.answering.methods.role_choice import reader_parser
-from clew.answering.queries.attributes import conditions_in_words
 from clew.answering.queries.certificates import certificate
 from clew.answering.queries.execution import found_nodes, satisfying
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.relation_paths import TARGET, Explorer, Move, RelationPath, paths_query, walks_query
+from clew.answering.queries.schema_words import conditions_in_words
 from clew.answering.queries.words import Words
 from clew.answering.reading.topics import Topic
 from clew.core.query import Attribute, Compare, Formula, Missing, Not, Order, Pattern, Value, Var, find, rewrite, walk
