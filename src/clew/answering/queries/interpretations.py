@@ -17,8 +17,7 @@ from clew.answering.queries.execution import Result
 from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
 from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
-from clew.answering.queries.query_answers import decisive_values, value_text
-from clew.answering.queries.witnesses import witnesses
+from clew.answering.queries.query_answers import decisive_values, value_text, witnesses
 from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import EMPTY, Evidence, Judgement, NodeSet, Value

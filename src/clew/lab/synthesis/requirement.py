@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from clew.answering.queries.execution import found_nodes
 from clew.answering.queries.linking import OPPOSITE
-from clew.answering.queries.witnesses import witnesses
+from clew.answering.queries.query_answers import witnesses
 from clew.core.errors import NotFoundError
 from clew.core.query import Edge, Exists, Formula, Nodes, Not, Pattern, Query, Variable, find
 from clew.core.types import EMPTY, NodeRef, NodeSet, Path
