@@ -33,7 +33,7 @@ from clew.answering.methods.knowledge_graph_prompting.traversal import PassageGr
 from clew.core.plots import Axis, Series, line_plot
 from clew.core.types import NodeSet, Ranking
 from clew.documents.building import build_documents
-from clew.documents.graph.edges import EdgeOptions, density
+from clew.documents.passage_graph import EdgeOptions, density
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.base import question_base
 from clew.lab.datasets.load import load_dataset

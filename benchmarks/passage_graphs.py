@@ -19,7 +19,7 @@ from clew.answering.methods.knowledge_graph_prompting.traversal import PassageGr
 from clew.answering.reading.documents.search import readable_nodes, tf_idf_ranking
 from clew.core.errors import InputError
 from clew.core.types import NodeSet
-from clew.documents.graph.edges import density
+from clew.documents.passage_graph import density
 from clew.lab.datasets.questions import Dataset, Question
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase

@@ -30,7 +30,7 @@ from clew.answering.methods.tuned import Tuned, keep_tuned
 from clew.answering.reading.fitted import Fitted
 from clew.core.errors import ClewError, InputError, NotFoundError
 from clew.documents.building import build_documents
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.lab.training.feedback import learn
 from clew.lab.training.own_base import AskedFor, keep_asked

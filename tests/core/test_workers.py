@@ -18,7 +18,7 @@ from clew.core.errors import InputError, MissingExtraError, NotFoundError, Sourc
 from clew.core.workers import Workers, hired
 from clew.documents import building as reading
 from clew.documents.building import build_documents, read_folder
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.models.scripted import ScriptedModel
 from clew.store.open_base import OpenBase

@@ -15,7 +15,7 @@ from clew.core.types import Passage
 from clew.documents import building as folder_module
 from clew.documents.building import build_documents, from_reply, hold_documents
 from clew.documents.formats import READERS
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.store.building import build
 from clew.store.graph.storage import read_manifest

@@ -10,9 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.core.proper_names import acronyms, matcher, proper_names, subject, title_forms, unmentioned_names
-from clew.documents.graph.edges import EdgeOptions, most_shared, nearest_edges
-from clew.documents.graph.entity import entity_edges, mention_edges, subjects
-from clew.documents.graph.tfidf import tfidf_edges
+from clew.documents.passage_graph import (
+    EdgeOptions,
+    entity_edges,
+    mention_edges,
+    most_shared,
+    nearest_edges,
+    subjects,
+    tfidf_edges,
+)
 
 
 def as_triples(edges):

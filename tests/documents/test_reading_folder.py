@@ -19,7 +19,7 @@ from clew.core.errors import MissingExtraError
 from clew.documents import building, reading
 from clew.documents.building import build_documents, read_folder
 from clew.documents.formats import READERS
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 
 PLAIN = DocumentOptions(edges=EdgeOptions(()))

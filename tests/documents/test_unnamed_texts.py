@@ -12,7 +12,7 @@ from clew.documents.building import TABLES, hold_documents, read_folder
 from clew.documents.extracted import VERSION
 from clew.documents.formats import READERS, format_of, read_document
 from clew.documents.formats.manual_page import printed
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.store.sources.files import RECORDS
 from clew.store.sources.read import _READABLE

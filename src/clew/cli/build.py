@@ -130,7 +130,7 @@ def build(
     from clew.api import build as build_base
     from clew.core.workers import hired
     from clew.documents.building import build_documents, hold_documents
-    from clew.documents.graph.edges import DEFAULT_KINDS, EdgeOptions
+    from clew.documents.passage_graph import DEFAULT_KINDS, EdgeOptions
     from clew.documents.rows import DocumentOptions
     from clew.store.graph.visibility import read_rules
     from clew.store.sources.databases import is_url

@@ -16,7 +16,7 @@ from clew.cli.output import err, out, print_json, print_plain, print_table, stag
 from clew.core.errors import InputError, NotFoundError, PendingError
 
 if TYPE_CHECKING:
-    from clew.documents.graph.edges import EdgeOptions
+    from clew.documents.passage_graph import EdgeOptions
     from clew.lab.datasets.questions import Dataset
     from clew.lab.evaluation.page import PageTable
     from clew.lab.evaluation.report import ReportSection
@@ -169,7 +169,7 @@ def options_of(method: str, given: dict[str, str]) -> dict[str, str]:
 
 def edge_options(graph: str | None, neighbours: int | None) -> EdgeOptions | None:
     """Return the options for edges between passages, or None if the command line has none."""
-    from clew.documents.graph.edges import EdgeOptions
+    from clew.documents.passage_graph import EdgeOptions
 
     if graph is None and neighbours is None:
         return None

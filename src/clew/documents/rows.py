@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from clew.core.proper_names import title_forms
-from clew.documents.graph import passage_graph
-from clew.documents.graph.edges import EdgeOptions
-from clew.documents.graph.entity import known_entities, subjects
+from clew.documents.passage_graph import EdgeOptions, known_entities, passage_graph, subjects
 from clew.documents.passages import PASSAGE_LENGTH, Outline, PrintedLine, TextPart
 from clew.models.protocol import Embedder
 from clew.store.graph.schema_file import SchemaEdits, TypeEdit

@@ -10,7 +10,7 @@ import clew
 from clew.answering.methods.catalog import create
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, NodeRef, Passage
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.benchmark import Benchmark

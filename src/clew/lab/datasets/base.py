@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from clew.core.errors import CorruptError, FormatError, InputError
 from clew.core.version import __version__
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.questions import Dataset, Paragraph
 from clew.models.embedding.opening import PASSAGES, open_embedder

@@ -15,7 +15,7 @@ from clew.answering.methods.role_choice import reader_for
 from clew.core.errors import InputError, PendingError, StorageError
 from clew.core.types import Answer, NodeRef, Ranking
 from clew.core.workers import Workers
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.lab.datasets.base import dataset_base, question_base
 from clew.lab.datasets.questions import Dataset, Match, Question
 from clew.lab.evaluation.judging import NamesOf

@@ -22,7 +22,7 @@ from clew.answering.reading.documents.search import readable_nodes, text_of, tf_
 from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import corpus_tables
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.benchmark import GoldenPassages

@@ -21,7 +21,7 @@ from clew.core.errors import NotFoundError, SourceError
 from clew.core.proper_names import sentence_spans
 from clew.core.types import Node
 from clew.documents.building import build_documents
-from clew.documents.graph.edges import EdgeOptions
+from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.lab.datasets.files import find_file, read_records
 from clew.store.open_base import OpenBase
