@@ -25,8 +25,7 @@ from fit_names import made_up
 from clew.core.schema import NodeType, Schema
 from clew.lab.training.reader.examples import read_sources
 from clew.store.index.linking import link_features
-from clew.store.index.name_table import form_of
-from clew.store.index.names import NameIndex
+from clew.store.index.names import NameIndex, form_of
 
 HELD_OUT = ("j_", "k_")
 POOLED, EACH = 12, 250

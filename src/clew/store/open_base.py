@@ -50,7 +50,7 @@ from clew.store.remote_bases import RemoteAddress, is_remote, open_remote, open_
 
 if TYPE_CHECKING:  # extras, and types of optional features
     from clew.core.workers import Workers
-    from clew.store.index.name_table import NameTable
+    from clew.store.index.names import NameTable
     from clew.store.index.strings import TrigramIndex
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
     from clew.store.remote.remote import RemoteKnowledgeBase

@@ -14,7 +14,7 @@ from clew.core.types import EMPTY, Direction, NodeSet, UnknownName
 from clew.store.graph.protocol import KnowledgeBase, Linked
 from clew.store.index.linking import LINKED as LIKELY
 from clew.store.index.linking import link_probability
-from clew.store.index.name_table import form_of
+from clew.store.index.names import form_of
 from clew.store.index.protocol import CorrectedNames, Link, Names
 
 Unmatched = Literal["vector", "drop"]

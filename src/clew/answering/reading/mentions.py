@@ -11,7 +11,7 @@ from importlib.resources import files
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
 from clew.store.index.linking import LINKED, link_probability
-from clew.store.index.name_table import form_of
+from clew.store.index.names import form_of
 from clew.store.index.protocol import Link, Mention, Names
 from clew.store.index.tokens import stem
 

@@ -24,8 +24,7 @@ from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.store.graph.render import SEPARATOR, searchable
 from clew.store.index.disk_vectors import DiskVectors, drop_rows, rows_files
 from clew.store.index.lexical import LexicalIndex, sampled, written_in
-from clew.store.index.name_table import NameTable
-from clew.store.index.names import NameIndex
+from clew.store.index.names import NameIndex, NameTable
 from clew.store.index.protocol import Index
 from clew.store.index.strings import TrigramIndex
 from clew.store.index.tokens import ENGLISH

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from rapidfuzz.distance import OSA
 
-from clew.store.index.name_table import form_of
+from clew.store.index.names import form_of
 from clew.store.index.protocol import Link
 
 LINKED = 0.5

@@ -21,7 +21,7 @@ from clew.store.graph.tables import NODE_COLUMNS
 from clew.store.graph.visibility import refuse_widening
 from clew.store.index.build import INDEX, LEXICAL, NAMES
 from clew.store.index.lexical import LexicalIndex
-from clew.store.index.name_table import NameTable
+from clew.store.index.names import NameTable
 from clew.store.index.strings import BUCKETS, LONGEST, TrigramIndex
 from clew.store.index.vector_store import hashes_of
 from clew.store.postgres.catalog import (
