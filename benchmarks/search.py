@@ -33,11 +33,11 @@ from clew.models.embedding.opening import CachedEmbedder, HashEmbedder
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
 from clew.store.graph.tables import Piece, Problems, Tables
-from clew.store.index.disk_vectors import DiskVectors
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.names import NameIndex
 from clew.store.index.tokens import terms
 from clew.store.index.vector_store import VectorStore, hashes_of
+from clew.store.index.vectors import DiskVectors
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIMENSION = 384

@@ -23,7 +23,7 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import BESIDE, CONFIRMED, FITTED, LEARNED, LOCK, read_manifest
 from clew.store.graph.schema_file import parse_schema
 from clew.store.index.build import vectors_are_behind
-from clew.store.index.disk_vectors import rows_files
+from clew.store.index.vectors import rows_files
 from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
 from conftest import NODES, tables

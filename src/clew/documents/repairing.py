@@ -31,7 +31,7 @@ from clew.store.index.build import (
     vector_folder,
     vectors_are_behind,
 )
-from clew.store.index.disk_vectors import vector_problems
+from clew.store.index.vectors import vector_problems
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from clew.store.index.build import (
     renew_vectors,
     vector_folder,
 )
-from clew.store.index.disk_vectors import vector_problems
+from clew.store.index.vectors import vector_problems
 from clew.store.postgres import is_address
 from clew.store.sources.delta import Delta, apply_delta, read_delta
 from clew.store.sources.files import SourceOptions

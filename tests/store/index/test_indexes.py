@@ -22,8 +22,7 @@ from clew.store.index.build import (
     open_names,
     open_vectors,
 )
-from clew.store.index.disk_vectors import rows_files
-from clew.store.index.vectors import VectorIndex
+from clew.store.index.vectors import VectorIndex, rows_files
 from clew.store.open_base import OpenBase
 from clew.store.sources.delta import Delta
 from conftest import NODES, tables

@@ -16,11 +16,10 @@ from clew.core.trace import recording
 from clew.core.types import EMPTY, NodeSet, Ranking
 from clew.models.embedding.opening import HashEmbedder
 from clew.store.building import build
-from clew.store.index.disk_vectors import DiskVectors
 from clew.store.index.fusion import min_max_sum, reciprocal_rank_fusion
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.vector_store import VectorStore, hashes_of, remembered_embedder
-from clew.store.index.vectors import MultiVectorIndex, VectorIndex, aggregate, chunks
+from clew.store.index.vectors import DiskVectors, MultiVectorIndex, VectorIndex, aggregate, chunks
 from clew.store.open_base import OpenBase
 from conftest import tables
 

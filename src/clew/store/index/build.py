@@ -22,14 +22,13 @@ from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import read_manifest
 from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.store.graph.render import SEPARATOR, searchable
-from clew.store.index.disk_vectors import DiskVectors, drop_rows, rows_files
 from clew.store.index.lexical import LexicalIndex, sampled, written_in
 from clew.store.index.names import NameIndex, NameTable
 from clew.store.index.protocol import Index
 from clew.store.index.strings import TrigramIndex
 from clew.store.index.tokens import ENGLISH
 from clew.store.index.vector_store import RELATIONS, VectorStore, remembered_embedder, remove_stores
-from clew.store.index.vectors import VectorIndex
+from clew.store.index.vectors import DiskVectors, VectorIndex, drop_rows, rows_files
 
 INDEX, LEXICAL, NAMES, VECTORS = "index", "lexical", "names", "vectors"
 WITH_RELATIONS = "lexical_relations"
