@@ -15,7 +15,7 @@ import numpy as np
 from clew.answering.methods.answering import answer_nodes, nearest, vectors_of
 from clew.answering.methods.retrievers import FORMAT, dense_vectors
 from clew.answering.reading.graph_network import HopPlaces, masked_question
-from clew.answering.reading.topics import find_topics
+from clew.answering.reading.mentions import find_topics
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.errors import InputError
 from clew.core.schema import schema_of

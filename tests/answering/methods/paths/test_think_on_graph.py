@@ -5,7 +5,7 @@ import json
 import pytest
 
 from clew.answering.methods.paths.think_on_graph import ThinkOnGraph
-from clew.answering.reading.topics import find_topics
+from clew.answering.reading.mentions import find_topics
 from clew.models.protocol import Completion
 from clew.store.building import build
 from clew.store.open_base import OpenBase

@@ -17,7 +17,7 @@ from clew.answering.queries.linking import keys_of
 from clew.answering.queries.relation_paths import TARGET, Explorer, Move, RelationPath, paths_query, walks_query
 from clew.answering.queries.schema_words import conditions_in_words
 from clew.answering.queries.words import Words
-from clew.answering.reading.topics import Topic
+from clew.answering.reading.mentions import Topic
 from clew.core.query import Attribute, Compare, Formula, Missing, Not, Order, Pattern, Value, Var, find, rewrite, walk
 from clew.core.roles import Interpretation
 from clew.core.types import Answer, Candidate, Direction, Fact, Judgement, NodeSet, Path, RelationUse

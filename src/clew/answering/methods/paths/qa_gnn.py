@@ -25,7 +25,7 @@ from clew.answering.queries.certificates import certificate
 from clew.answering.queries.relation_paths import walks_query
 from clew.answering.reading.encoders import Floats
 from clew.answering.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, GraphReader, Told
-from clew.answering.reading.topics import find_topics
+from clew.answering.reading.mentions import find_topics
 from clew.core.roles import Interpretation, Parse
 from clew.core.types import Answer, Candidate
 from clew.store.graph.protocol import KnowledgeBase

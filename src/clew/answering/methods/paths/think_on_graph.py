@@ -23,7 +23,7 @@ from clew.answering.methods.paths.execution import Trail, answer_read, extend, i
 from clew.answering.methods.paths.search import best_places
 from clew.answering.methods.protocol import WITHOUT_MODEL, Method
 from clew.answering.methods.role_choice import chooser_for, reader_for
-from clew.answering.reading.topics import find_topics
+from clew.answering.reading.mentions import find_topics
 from clew.answering.roles.score import FusedScorer
 from clew.core.roles import Choice, Claim, Reading, Source
 from clew.core.trace import span
