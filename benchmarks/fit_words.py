@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.answering.reading.encoders import SHIPPED
-from clew.answering.reading.glossing import FIRST, KANA, LEXICON, NEAREST, joined
+from clew.answering.reading.other_languages import FIRST, KANA, LEXICON, NEAREST, joined
 from clew.models.embedding.multilingual import MultilingualEmbedder
 from clew.store.index.tokens import is_spaceless, stop_words, tokenise
 

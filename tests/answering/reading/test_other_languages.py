@@ -10,8 +10,7 @@ import pytest
 import clew
 from clew.answering.reading import other_languages
 from clew.answering.reading.encoders import SHIPPED, Encoders
-from clew.answering.reading.glossing import Gloss
-from clew.answering.reading.other_languages import ForeignEncoders, encoders_for
+from clew.answering.reading.other_languages import ForeignEncoders, Gloss, encoders_for
 from clew.core.trace import Recorder, recording
 from clew.models.embedding.multilingual import has_multilingual
 from clew.models.embedding.opening import open_embedder
