@@ -1,4 +1,4 @@
-"""Fits the layer that recognises the words of names in a question (answering/reading/unknown.py).
+"""Fits the layer that recognises the words of names in a question (answering/reading/meaning.py).
 
 usage: python benchmarks/fit_names.py BASE.kb=QUESTIONS.jsonl … [-o FILE] [--test BASE.kb=QUESTIONS.jsonl …]
 

@@ -8,8 +8,7 @@ import pytest
 import clew
 from clew.answering.queries.linking import ground, unknown_names, with_known_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
-from clew.answering.reading.meaning import Understanding, Word
-from clew.answering.reading.unknown import NameWords, SchemaTerms, unknown_spans, windows
+from clew.answering.reading.meaning import NameWords, SchemaTerms, Understanding, Word, unknown_spans, windows
 from clew.core.query import Named
 from clew.core.roles import Parse
 from conftest import asked

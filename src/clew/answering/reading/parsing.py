@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
-from clew.answering.reading.meaning import Meaning, Understanding, explained_part, unexplained
+from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
 from clew.answering.reading.phrases import steps
 from clew.answering.reading.quantities import quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
-from clew.answering.reading.unknown import CERTAIN
 from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema, words_of
 from clew.core.types import NodeSet

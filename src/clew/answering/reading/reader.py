@@ -27,7 +27,19 @@ from clew.answering.queries.linking import descendants, hierarchies
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.meaning import Meaning, Understanding, Word, explained_part, joined
+from clew.answering.reading.meaning import (
+    SPELLED_ALIKE,
+    Meaning,
+    NameWords,
+    SchemaTerms,
+    Understanding,
+    Word,
+    are_like,
+    explained_part,
+    joined,
+    unknown_spans,
+    windows,
+)
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.phrases import asks_difference, steps
@@ -37,14 +49,6 @@ from clew.answering.reading.quantities import Quantity, joint, quantities
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
-from clew.answering.reading.unknown import (
-    SPELLED_ALIKE,
-    NameWords,
-    SchemaTerms,
-    are_like,
-    unknown_spans,
-    windows,
-)
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
