@@ -23,7 +23,7 @@ import numpy as np
 
 import clew
 from clew.answering.methods.role_choice import reader_of
-from clew.answering.reading import unknown
+from clew.answering.reading import meaning
 from clew.answering.reading.encoders import Floats
 from clew.answering.reading.mentions import find_named
 from clew.models.embedding.onnx import open_tokenizer
@@ -119,11 +119,11 @@ def read(tools: Any, text: str) -> list[tuple[int, int, Floats]]:
         seen[:] = [(token.start, token.end, row) for token, row in zip(tokens, rows, strict=True)]
         return tokens, rows
 
-    word_rows, unknown.word_rows = unknown.word_rows, watched
+    word_rows, meaning.word_rows = meaning.word_rows, watched
     try:
         understanding = reader_of(tools).understand(*find_named(text, tools.kb, tools.names))
     finally:
-        unknown.word_rows = word_rows
+        meaning.word_rows = word_rows
     return seen if understanding.is_english else []
 
 

@@ -21,9 +21,8 @@ from clew.answering.methods.subgraph_reranking.ranker_file import read_card
 from clew.answering.methods.tuned import Tuned, keep_tuned
 from clew.answering.queries.relation_paths import Move
 from clew.answering.reading.encoders import Encoders
-from clew.answering.reading.feedback import keep_taught, read_taught
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.path_ranker import Taught
+from clew.answering.reading.path_ranker import Taught, keep_taught, read_taught
 from clew.cli.inspect import dedup
 from clew.cli.subgraph import subgraphs
 from clew.cli.synth import synth

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew.answering.queries.relation_paths import Move
-from clew.answering.reading.feedback import keep_taught
-from clew.answering.reading.path_ranker import Taught
+from clew.answering.reading.path_ranker import Taught, keep_taught
 from clew.core.errors import CorruptError, StorageError, UntrustedEmbedder
 from clew.documents.building import build_documents
 from clew.models.embedding.opening import HashEmbedder

@@ -9,9 +9,8 @@ import pytest
 import clew
 from clew.answering.methods.tuned import Tuned, keep_tuned, read_tuned
 from clew.answering.queries.relation_paths import Move
-from clew.answering.reading.feedback import keep_taught, read_taught
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.path_ranker import Taught
+from clew.answering.reading.path_ranker import Taught, keep_taught, read_taught
 from clew.core.errors import CorruptError, NotFoundError
 from clew.documents.building import build_documents
 from clew.documents.repairing import repair

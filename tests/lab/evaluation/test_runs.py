@@ -17,8 +17,7 @@ import clew.answering.reading
 from clew.answering.methods.catalog import create
 from clew.answering.queries.relation_paths import Move
 from clew.answering.reading import reader_version
-from clew.answering.reading.feedback import keep_taught
-from clew.answering.reading.path_ranker import Taught
+from clew.answering.reading.path_ranker import Taught, keep_taught
 from clew.core.errors import (
     BudgetError,
     CorruptError,

@@ -7,8 +7,8 @@ import pytest
 
 from clew.answering.methods.catalog import create
 from clew.answering.methods.role_choice import reader_of
-from clew.answering.reading.feedback import read_taught
 from clew.answering.reading.fitted import Fitted, forget
+from clew.answering.reading.path_ranker import read_taught
 from clew.answering.reading.scoring import Labels
 from clew.answering.roles.wordings import usable
 from clew.core.errors import CorruptError, InputError, ModelError

@@ -57,7 +57,7 @@ def path_ranker_of(tools: OpenBase) -> PathRanker:
 
 def taught_of(tools: OpenBase) -> tuple[Taught, ...]:
     """Return the examples learned from confirmed answers. Empty for a base without a local folder."""
-    from clew.answering.reading.feedback import read_taught
+    from clew.answering.reading.path_ranker import read_taught
 
     return () if tools.kb.folder is None else read_taught(tools.kb.folder)
 

@@ -3,7 +3,7 @@
 1  compare the question, with its topic masked, to every relation at the nodes reached so far
 2  explore: for each length, hop by hop, keep the `beam` likeliest paths that reach a node
 3  choose: the second encoder reads the question together with the best paths in words
-4  remember: prefer the paths that led to confirmed answers of similar questions
+4  remember: prefer the paths that led to confirmed answers of similar questions, stored next to a knowledge base
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ import numpy as np
 
 from clew.answering.queries.relation_paths import Explorer, Lead, Move, RelationPath
 from clew.answering.reading.encoders import LEAST_PRIOR, SHIPPED, Encoders, Floats, unit
-from clew.answering.reading.fitted import Fitted
+from clew.answering.reading.fitted import Fitted, change_fit, keep_paths, paths_with_fit
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Branch, Plan, Wording
 from clew.answering.reading.reader import BUDGET, CHOSEN_AMONG, shared_encoders
 from clew.answering.reading.scoring import FOCUS, HEADS, length_scores, shared_words
 from clew.answering.reading.topic_mask import MASK
 from clew.answering.reading.vocabulary import Vocabulary
+from clew.core.errors import CorruptError
 from clew.core.scores import cosines, round_network
+from clew.core.texts import parse_json
 from clew.core.types import NodeSet
+from clew.store.graph.manifest import LEARNED, unsealed_or_older
 from clew.store.graph.protocol import KnowledgeBase
 
 HEADS_OF_LENGTH = {1: HEADS[:1], 2: HEADS[1:3], 3: HEADS[3:6]}
@@ -250,3 +253,42 @@ class PathRanker:
 
     def _kind_words(self, topic: NodeSet) -> str:
         return self.vocabulary.type_words(self._kind(topic))
+
+
+def keep_taught(folder: Path, taught: Sequence[Taught], fitted: Fitted | None = None) -> None:
+    """Store the paths learned from confirmed answers of this base, and `fitted` in the same step."""
+    paths = [
+        {"question": one.question, "moves": [[move.relation, move.direction] for move in one.moves]} for one in taught
+    ]
+    if fitted is None and paths_with_fit(folder) is None:
+        keep_paths(folder, paths)
+        return
+    change_fit(folder, {**(fitted.to_json() if fitted else {}), "paths": paths})
+    (folder / LEARNED).unlink(missing_ok=True)  # the paths stored with the fit replace this file
+
+
+def read_taught(folder: Path) -> tuple[Taught, ...]:
+    """Return the paths learned for this base. Empty if it has no paths."""
+    file, lines = folder / LEARNED, paths_with_fit(folder)
+    if lines is None and not file.exists():
+        return ()
+    try:
+        if lines is None:
+            lines = parse_json(unsealed_or_older(file.read_bytes()) or b"")
+        return tuple(Taught(str(line["question"]), tuple(_move(*move) for move in line["moves"])) for line in lines)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise CorruptError(
+            f"{file} does not contain learned paths: remove it, or learn again with `clew feedback --learn`"
+        ) from error
+
+
+def _move(relation: str, direction: str) -> Move:
+    if direction not in ("out", "in"):
+        raise ValueError(direction)
+    return Move(str(relation), "out" if direction == "out" else "in")
+
+
+def rightness(ends: Sequence[str], answers: Sequence[str]) -> float:
+    """Return the F1 of the keys at the end of a path against the confirmed keys."""
+    shared = len(set(ends) & set(answers))
+    return 2 * shared / (len(set(ends)) + len(set(answers))) if shared else 0.0

@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from clew.answering.methods.role_choice import reader_of
 from clew.answering.queries.relation_paths import Move
 from clew.answering.reading.encoders import unit
-from clew.answering.reading.feedback import read_taught
 from clew.answering.reading.fitted import Fitted
-from clew.answering.reading.path_ranker import HEADS_OF_LENGTH, Taught
+from clew.answering.reading.path_ranker import HEADS_OF_LENGTH, Taught, read_taught
 from clew.answering.reading.plan import SORTED
 from clew.answering.reading.scoring import FOCUS, HEADS, Labels
 from clew.answering.reading.vocabulary import Vocabulary

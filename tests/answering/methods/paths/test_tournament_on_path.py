@@ -7,7 +7,7 @@ import pytest
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.paths.search import MOST_EMBEDDED, ModelPathJudge, Shown, lexical, prefilter
 from clew.answering.queries.relation_paths import Move, RelationPath
-from clew.answering.reading.feedback import read_taught
+from clew.answering.reading.path_ranker import read_taught
 from clew.answering.reading.topic_mask import mask_topic
 from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
