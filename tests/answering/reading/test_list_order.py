@@ -3,7 +3,7 @@
 import pytest
 
 import clew
-from clew.answering.reading.phrases import steps
+from clew.answering.reading.quantities import steps
 from clew.store.index.tokens import tokenise
 
 PLAYS = ["Zebra Crossing,Ida Holm", "Apple Pie,Karl Vik", "Mild Winter,Ida Holm", "Bad Weather,Berit Nes"]

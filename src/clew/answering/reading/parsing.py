@@ -7,8 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
-from clew.answering.reading.phrases import steps
-from clew.answering.reading.quantities import quantities
+from clew.answering.reading.quantities import quantities, steps
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
 from clew.core.roles import Interpretation, Parse

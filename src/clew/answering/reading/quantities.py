@@ -1,13 +1,14 @@
-"""Numbers and dates in a question. This is the reader's only grammar. A file contains its words.
+"""Numbers, dates and steps in a question. These are the only grammars of the reader. Files contain their words.
 
 3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %, 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
-1990 is both a year and a number.
+1990 is both a year and a number. A step is the row before or after a row of a table: "the opponent after Japan".
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from clew.core.schema import words_of
+from clew.store.index.tokens import Token
 
 YEARS = range(1000, 2200)
 """Four-digit numbers in this range may be years."""
@@ -243,3 +245,30 @@ def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
                 return [value * kind[quantity.unit] / kind[own]]
             return list(dict.fromkeys([value, *(value * kind[quantity.unit] / factor for factor in kind.values())]))
     return [value]
+
+
+REACH = 2
+"""Maximum distance of such a word from the name, in words."""
+
+
+@cache
+def _phrases(language: str = "en") -> tuple[dict[str, int], re.Pattern[str]]:
+    """Return words for the next row (1) and the previous row (-1), and the phrases for differences."""
+    raw = tomllib.loads(files("clew.answering.reading").joinpath(language, "phrases.toml").read_text("utf-8"))
+    step_words = dict.fromkeys(raw["after"], 1) | dict.fromkeys(raw["before"], -1)
+    return step_words, re.compile("|".join(raw["difference"]), re.IGNORECASE)
+
+
+def asks_difference(question: str) -> bool:
+    """Return whether a question asks for the difference of two values."""
+    return _phrases()[1].search(question) is not None
+
+
+def steps(tokens: Sequence[Token], outside: Collection[int], starts: Collection[int]) -> dict[str, int]:
+    """Return the words before something, with their steps.
+
+    `outside` lists the tokens outside names, and `starts` the first character of each thing that has neighbours.
+    """
+    first = {index for index, token in enumerate(tokens) if token.start in starts}
+    near = (index for index in outside if not first.isdisjoint(range(index + 1, index + 1 + REACH)))
+    return {tokens[index].text: step for index in near if (step := _phrases()[0].get(tokens[index].text))}

@@ -42,10 +42,9 @@ from clew.answering.reading.meaning import (
 )
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
-from clew.answering.reading.phrases import asks_difference, steps
 from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
-from clew.answering.reading.quantities import Quantity, joint, quantities
+from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
 from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge

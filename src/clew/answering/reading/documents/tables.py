@@ -20,9 +20,8 @@ from clew.answering.reading.documents.table_base import TableBase
 from clew.answering.reading.documents.table_columns import UNIT, Table, TableRow, cleaned, joined, read_table
 from clew.answering.reading.meaning import Meaning, Understanding
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
-from clew.answering.reading.phrases import asks_difference
 from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan
-from clew.answering.reading.quantities import Quantity, quantities
+from clew.answering.reading.quantities import Quantity, asks_difference, quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.answering.reading.translation import Translator
 from clew.core.errors import InputError
