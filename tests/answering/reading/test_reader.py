@@ -7,12 +7,12 @@ import pytest
 import clew
 from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.role_choice import reader_of
+from clew.answering.reading.attribute_values import SaidValues, is_denied
 from clew.answering.reading.encoders import Encoders
 from clew.answering.reading.mentions import find_named
 from clew.answering.reading.parsing import asks_whether
 from clew.answering.reading.plan import Plan, Requirement
 from clew.answering.reading.quantities import quantities
-from clew.answering.reading.said_values import SaidValues, is_denied
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.roles import Parse
 from clew.core.schema import NodeType, Schema

@@ -248,7 +248,7 @@ def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
 
 
 REACH = 2
-"""Maximum distance of such a word from the name, in words."""
+"""Maximum distance of a step word from the name, in words."""
 
 
 @cache

@@ -24,8 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from clew.answering.queries.linking import descendants, hierarchies
+from clew.answering.reading.attribute_values import Extents, SaidValues, denials
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
-from clew.answering.reading.extents import Extents
 from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import (
     SPELLED_ALIKE,
@@ -45,7 +45,6 @@ from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
-from clew.answering.reading.said_values import SaidValues, denials
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.touched import TouchedSchemas, is_huge
 from clew.answering.reading.vocabulary import Vocabulary

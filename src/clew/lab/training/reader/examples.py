@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from clew.answering.queries.parsing import parse
+from clew.answering.reading.attribute_values import is_denied
 from clew.answering.reading.plan import (
     COMPARISONS,
     FORMS,
@@ -25,7 +26,6 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.quantities import Quantity, quantities
-from clew.answering.reading.said_values import is_denied
 from clew.answering.reading.scoring import COMPARED, TypedSpan, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
 from clew.core.errors import SourceError
