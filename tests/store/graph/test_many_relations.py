@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.answering.reading.scoring import Labels
-from clew.answering.reading.touched import MOST_RELATIONS, MOST_TYPES
+from clew.answering.reading.vocabulary import MOST_RELATIONS, MOST_TYPES
 from clew.cli.inspect import info, schema
 from clew.core.errors import SchemaError
 from clew.store.building import build

@@ -19,7 +19,7 @@ from clew.answering.methods.catalog import create
 from clew.answering.methods.focus.focus_plus import FocusPlus
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
-from clew.answering.reading.touched import MOST_READ, is_huge
+from clew.answering.reading.vocabulary import MOST_READ, is_huge
 from clew.core.types import Answer
 from clew.store.graph.manifest import TUNED
 from clew.store.index.tokens import ENGLISH, language_of

@@ -46,8 +46,7 @@ from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
-from clew.answering.reading.touched import TouchedSchemas, is_huge
-from clew.answering.reading.vocabulary import Vocabulary
+from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_huge
 from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
