@@ -29,7 +29,6 @@ from clew.core.query import Aggregate, Attribute, Column, Compare, Named, Order,
 from clew.core.roles import Parse
 from clew.core.schema import Schema, words_of
 from clew.core.types import Answer, NodeSet
-from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.index.protocol import Link
 from clew.store.open_base import OpenBase
 
@@ -315,7 +314,7 @@ class FollowUps:
     def has_graph(self) -> bool:
         """Whether the learned reader can read questions over the base."""
         schema = self._schema
-        return bool(schema.relations) and not schema.holds_passages and isinstance(self.tools.kb, StoredKnowledgeBase)
+        return bool(schema.relations) and not schema.holds_passages and self.tools.kb.stored is not None
 
 
 def _exchanged(old: Sequence[NamedSpan], new: Sequence[NamedSpan]) -> list[tuple[int, int, str]]:

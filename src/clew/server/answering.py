@@ -32,7 +32,7 @@ from clew.models.protocol import LanguageModel
 from clew.server.examples import examples
 from clew.server.serving import ServedBase, checked_method
 from clew.server.wire import AskRequest
-from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
+from clew.store.graph.protocol import KnowledgeBase
 
 FIRST = re.compile(rb'\{"run": "([\w-]+)"')
 LONGEST_ATTRIBUTE = 200
@@ -89,7 +89,7 @@ def _answer(base: Base, method: Method, request: AskRequest, recorder: Recorder)
 
 def add_attributes(kb: KnowledgeBase, answers: list[dict[str, Any]]) -> None:
     """Add the attributes that a table of answers shows, except for passages and remote graphs."""
-    if not isinstance(kb, StoredKnowledgeBase) or "file" in kb.schema.attribute_types:
+    if kb.stored is None or "file" in kb.schema.attribute_types:
         return
     for answer in answers:
         if kb.schema.node_type(answer["type"]).attributes:

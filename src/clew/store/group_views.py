@@ -30,6 +30,7 @@ from clew.store.graph.visibility import visible
 from clew.store.index.build import have_all_vectors, open_lexical, open_vectors, vector_folder
 from clew.store.index.vector_store import VectorStore, hashes_of, read_card
 from clew.store.index.vectors import BATCH
+from clew.store.postgres import is_sql
 
 MOST_VIEWS = 100
 """Maximum number of cached views. The least recently used views are deleted."""
@@ -41,9 +42,7 @@ def view_for(kb: StoredKnowledgeBase, groups: Iterable[str]) -> str | Path | Non
         return None
     known = sorted(kb.groups.intersection(groups))
     digest = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
-    if isinstance(kb, ArrayKnowledgeBase):
-        return _folder(kb, known, digest)
-    return _in_database(kb, known, digest)
+    return _in_database(kb, known, digest) if kb.arrays is None else _folder(kb.arrays, known, digest)
 
 
 def _build(kb: StoredKnowledgeBase, groups: list[str], edits: object, folder: Path) -> None:
@@ -98,10 +97,9 @@ def _forget_old(views: Path, kept: Path) -> None:
 def _in_database(kb: StoredKnowledgeBase, groups: list[str], digest: str) -> str:
     """Build a view in the database for all servers. It is deleted with the generation it was built from."""
     from clew.store.postgres.catalog import exists
-    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
     from clew.store.postgres.loading import publish
 
-    assert isinstance(kb, PostgresKnowledgeBase)
+    assert is_sql(kb)
     address = kb.address.named(f"{kb.address.base}~{kb.generation.id}~{digest}")
 
     def build() -> None:

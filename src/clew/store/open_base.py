@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from clew.models.protocol import Embedder, LanguageModel
 from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.description import describe, described_schema
-from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase, is_sparql
 from clew.store.index.build import (
     embedder_of,
     have_all_vectors,
@@ -58,6 +58,8 @@ if TYPE_CHECKING:  # extras, and types of optional features
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Callback with the amount done and the total."""
+Adopt = Callable[[], object]
+"""Function that puts prepared vectors in use."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +131,16 @@ class OpenBase:
     @property
     def stored(self) -> StoredKnowledgeBase:
         """The base, if Clew stores it in a folder or a database. Otherwise raise InputError."""
-        if not isinstance(self.kb, StoredKnowledgeBase):
+        if self.kb.stored is None:
             raise InputError(f"{self.kb!r} is remote: use a base built with `clew build`")
-        return self.kb
+        return self.kb.stored
 
     @property
     def local(self) -> ArrayKnowledgeBase:
         """The base as arrays. Raise InputError if it is not in a folder."""
-        if not isinstance(self.kb, ArrayKnowledgeBase):
+        if self.kb.arrays is None:
             raise InputError(f"{self.kb!r} is remote: use a knowledge base in a folder, built with `clew build`")
-        return self.kb
+        return self.kb.arrays
 
     @classmethod
     def switch_embedder(
@@ -154,24 +156,19 @@ class OpenBase:
 
         The old vectors stay in use until all new vectors are computed, so an interruption has no effect.
         """
-        tools = cls.open(folder)
-        if isinstance(tools, OpenRemoteBase):
-            tools = tools.texts
-        embedder = open_embedder(spec)
+        opened, embedder = cls.open(folder), open_embedder(spec)
         embed = embedding_by(workers, spec, embedder.name)
-        if isinstance(tools, OpenPostgresBase):
-            from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
-
-            prepared = PostgresVectorStore(tools.database, embedder, spec, in_use=False)
-            computed = PostgresVectors(tools.database, embedder, prepared, tools.lexical).embed_all(progress, embed)
-            prepared.adopt()
-            return computed
-        store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=spec)
-        kinds = {False, relations or have_all_vectors(tools.local, relations=True)}
-        indexes = [index_vectors(tools.local, embedder, store, tools.lexical, relations=kind) for kind in sorted(kinds)]
+        indexes, adopt = opened._prepare(embedder, spec, relations=relations)
         computed = sum(index.embed_all(progress, embed) for index in indexes)
-        store.adopt()
+        adopt()
         return computed
+
+    def _prepare(self, embedder: Embedder, spec: str, *, relations: bool) -> tuple[Sequence[VectorIndex], Adopt]:
+        """Return empty indexes for another embedder, and the function that puts them in use."""
+        store = VectorStore.beside(vector_folder(self.local.folder), embedder, spec=spec)
+        kinds = {False, relations or have_all_vectors(self.local, relations=True)}
+        indexes = [index_vectors(self.local, embedder, store, self.lexical, relations=kind) for kind in sorted(kinds)]
+        return indexes, store.adopt
 
     def embed_all(
         self,
@@ -311,80 +308,77 @@ class ToolboxElsewhere(OpenBase):
 class OpenPostgresBase(ToolboxElsewhere):
     """An opened base in PostgreSQL, with the same indexes in tables."""
 
-    @property
-    def database(self) -> PostgresKnowledgeBase:
-        """The base with its connections."""
-        from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+    kb: PostgresKnowledgeBase
 
-        assert isinstance(self.kb, PostgresKnowledgeBase)
-        return self.kb
+    def _prepare(self, embedder: Embedder, spec: str, *, relations: bool) -> tuple[Sequence[VectorIndex], Adopt]:  # noqa: ARG002 - documents have none
+        from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
+
+        store = PostgresVectorStore(self.kb, embedder, spec, in_use=False)
+        return [PostgresVectors(self.kb, embedder, store, self.lexical)], store.adopt
 
     def describe(self) -> dict[str, Any]:
         """Return counts, schema, degrees, size, source notes, and the locations of texts and vectors."""
         from clew.store.postgres.vectors import have_all_vectors
 
-        place = str(self.database.address)
-        vectors = {"place": place, "complete": have_all_vectors(self.database)}
-        return {"kind": "postgresql", **self.database.describe(), "texts": place, "vectors": vectors}
+        place = str(self.kb.address)
+        vectors = {"place": place, "complete": have_all_vectors(self.kb)}
+        return {"kind": "postgresql", **self.kb.describe(), "texts": place, "vectors": vectors}
 
     @property
     def place(self) -> str:
         """The address with its password, which must not be shown."""
-        return self.database.address.url
+        return self.kb.address.url
 
     @cached_property
     def lexical(self) -> LexicalIndex:
         """BM25 over the node documents."""
         from clew.store.postgres.names import PostgresLexical
 
-        return PostgresLexical(self.database)
+        return PostgresLexical(self.kb)
 
     @cached_property
     def vectors(self) -> VectorIndex:
         """Vectors of the node documents, computed on demand and shared by all servers."""
         from clew.store.postgres.vectors import PostgresVectors, PostgresVectorStore
 
-        store = PostgresVectorStore(self.database, self.embedder, self._embedder_spec)
-        return PostgresVectors(self.database, self.embedder, store, self.lexical)
+        store = PostgresVectorStore(self.kb, self.embedder, self._embedder_spec)
+        return PostgresVectors(self.kb, self.embedder, store, self.lexical)
 
     @property
     def _name_tables(self) -> tuple[NameTable, TrigramIndex]:
         from clew.store.postgres.names import PostgresNameTable, PostgresTrigrams
 
-        return PostgresNameTable(self.database), PostgresTrigrams(self.database)
+        return PostgresNameTable(self.kb), PostgresTrigrams(self.kb)
 
     def _own_embedder(self) -> str:
         made_for = PASSAGES if "passage" in self.kb.schema.type_names else None
-        return trusted_embedder(self.remembered_embedder or made_for, self.database.address)
+        return trusted_embedder(self.remembered_embedder or made_for, self.kb.address)
 
     @property
     def remembered_embedder(self) -> str | None:
         """Embedder of the base's vectors. None if it has no vectors."""
         from clew.store.postgres.vectors import remembered_embedder
 
-        return remembered_embedder(self.database)
+        return remembered_embedder(self.kb)
 
 
 class OpenRemoteBase(ToolboxElsewhere):
     """An opened graph in a remote store. Names, words and vectors come from its description."""
 
-    @property
-    def remote(self) -> RemoteKnowledgeBase:
-        """The base that requests edges from the store."""
-        from clew.store.remote.remote import RemoteKnowledgeBase
+    kb: RemoteKnowledgeBase
 
-        assert isinstance(self.kb, RemoteKnowledgeBase)
-        return self.kb
+    def _prepare(self, embedder: Embedder, spec: str, *, relations: bool) -> tuple[Sequence[VectorIndex], Adopt]:
+        return self.texts._prepare(embedder, spec, relations=relations)
 
     @cached_property
     def texts(self) -> OpenBase:
         """The opened description of its nodes, in a folder or in PostgreSQL."""
-        if self.remote.described is None:
+        if self.kb.described is None:
             raise InputError(
                 f"{self.kb!r} is too large to read its texts on demand: read them with "
                 "`clew build … --nodes-only` to search words and meanings (docs/sources.md)"
             )
-        return stored_tools(self.remote.described, None, self.embedder_given)
+        return stored_tools(self.kb.described, None, self.embedder_given)
 
     @property
     def described(self) -> StoredKnowledgeBase:
@@ -395,11 +389,11 @@ class OpenRemoteBase(ToolboxElsewhere):
         """Return counts, schema, and the locations of graph, texts and vectors. None for unknown counts."""
         schema = self.kb.schema
         edges = sum(relation.count for relation in schema.relations)
-        told = {"texts": None, "vectors": None} if self.remote.described is None else self.texts.describe()
+        told = {"texts": None, "vectors": None} if self.kb.described is None else self.texts.describe()
         return {
             "kind": "bolt" if is_graph_address(self.place) else "sparql",
-            "graph": self.remote.address,
-            "nodes": None if self.remote.described is None else self.described.count,
+            "graph": self.kb.address,
+            "nodes": None if self.kb.described is None else self.described.count,
             "edges": edges or None,
             **described_schema(schema),
             "texts": told["texts"],
@@ -409,7 +403,7 @@ class OpenRemoteBase(ToolboxElsewhere):
     @property
     def place(self) -> str:
         """Address to open this base again, which must not be shown."""
-        return self.remote.place
+        return self.kb.place
 
     def opens(self, view: str | Path) -> str:
         """Return the address of the same graph with only the nodes of the view."""
@@ -418,7 +412,7 @@ class OpenRemoteBase(ToolboxElsewhere):
     @cached_property
     def embedder(self) -> Embedder:
         """The embedder. Query vectors are cached."""
-        return super().embedder if self.remote.described is None else self.texts.embedder
+        return super().embedder if self.kb.described is None else self.texts.embedder
 
     @property
     def lexical(self) -> LexicalIndex:
@@ -434,31 +428,30 @@ class OpenRemoteBase(ToolboxElsewhere):
     def names(self) -> Names:
         """Index of all aliases, or of labels at the endpoint if nodes were not read."""
         from clew.store.index.remote_names import RemoteNames
-        from clew.store.remote.sparql import SparqlKnowledgeBase
 
-        if isinstance(self.kb, SparqlKnowledgeBase) and self.kb.described is None:
+        if is_sparql(self.kb) and self.kb.described is None:
             return RemoteNames(self.kb)
         return self.texts.names_in(self.kb)
 
     @property
     def identity(self) -> str:
         """The address of the graph, and the identity of its description."""
-        return repr(self.kb) if self.remote.described is None else f"{self.kb!r} {self.described.identity}"
+        return repr(self.kb) if self.kb.described is None else f"{self.kb!r} {self.described.identity}"
 
     def _own_embedder(self) -> str:
-        return DEFAULT if self.remote.described is None else self.texts._own_embedder()
+        return DEFAULT if self.kb.described is None else self.texts._own_embedder()
 
     @property
     def remembered_embedder(self) -> str | None:
         """Embedder of its texts' vectors. None if it has no vectors."""
-        return None if self.remote.described is None else self.texts.remembered_embedder
+        return None if self.kb.described is None else self.texts.remembered_embedder
 
 
 def stored_tools(
     kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
 ) -> OpenBase:
     """Open a base that Clew stores, in a folder or in PostgreSQL."""
-    return (OpenBase if isinstance(kb, ArrayKnowledgeBase) else OpenPostgresBase)(kb, model, embedder)
+    return (OpenPostgresBase if kb.arrays is None else OpenBase)(kb, model, embedder)
 
 
 @dataclass(frozen=True)

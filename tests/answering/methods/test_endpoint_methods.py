@@ -56,7 +56,7 @@ def test_answers_over_an_endpoint_are_those_of_a_base_built_from_it(films, tmp_p
         mine, theirs = (create(method).answer(question, tools) for tools in (here, there))
         assert told(theirs) == told(mine), question
         if theirs.query and "sparql" in theirs.query and theirs.matches and theirs.value is None:
-            rows = there.remote.endpoint.page(theirs.query["sparql"])
+            rows = there.kb.endpoint.page(theirs.query["sparql"])
             assert len(rows) == len(theirs.matches), "its certificate gives its answers"
 
 
@@ -91,7 +91,7 @@ def test_relations_keep_their_types_where_an_endpoint_cannot_count_them_together
 def test_a_join_is_made_by_the_endpoint(films, tmp_path):
     there = opened(films[1], tmp_path)
     create("focus_plus").answer(QUESTIONS[1], there)
-    asked = there.remote.endpoint.asked
+    asked = there.kb.endpoint.asked
     joins = [query for query in asked if query.count("http://ex.org/p161") and query.count("http://ex.org/p57")]
     joined = next(place for place, query in enumerate(asked) if query in joins and "SELECT DISTINCT ?x" in query)
     assert len(asked) < 80
@@ -103,16 +103,16 @@ def test_a_join_is_made_by_the_endpoint(films, tmp_path):
 
 def test_small_endpoints_are_read_once_for_many_processes(films, tmp_path):
     first, again = opened(films[1], tmp_path), opened(films[1], tmp_path)
-    assert first.remote.described is not None
-    assert first.remote.endpoint.asked
-    assert again.remote.described is not None
-    assert again.remote.endpoint.asked == []
+    assert first.kb.described is not None
+    assert first.kb.endpoint.asked
+    assert again.kb.described is not None
+    assert again.kb.endpoint.asked == []
 
 
 def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, tmp_path, monkeypatch):
     monkeypatch.setattr(sparql_schema, "MOST_NAMED", 3)
     there = opened(films[1], tmp_path)
-    assert there.remote.described is None
+    assert there.kb.described is None
     answer = create("focus_plus").answer("Which films starring [Cary Grant] are directed by [Alfred Hitchcock]?", there)
     assert {one.node.name for one in answer.matches} == {"Notorious", "Suspicion"}
     answer = create("auto").answer("Who directed [Casablanca]?", there)
@@ -123,7 +123,7 @@ def test_a_large_endpoint_is_not_read_and_focus_plus_works_by_its_graph(films, t
 
 def test_more_rows_than_are_allowed_are_an_error_that_says_so(films, tmp_path):
     there = opened(films[1], tmp_path)
-    there.remote.endpoint.politeness = Politeness(per_second=1000, page=1, most_rows=1)
+    there.kb.endpoint.politeness = Politeness(per_second=1000, page=1, most_rows=1)
     with pytest.raises(StorageError, match="more than 1 rows for one query"):
         create("focus_plus").answer(QUESTIONS[1], there)
 
@@ -159,7 +159,7 @@ def stalling(films):
 
 
 def test_a_query_that_takes_too_long_is_given_up_in_plain_words(stalling, tmp_path):
-    nodes = opened(stalling, tmp_path).remote.described
+    nodes = opened(stalling, tmp_path).kb.described
     hasty = SparqlEndpoint(stalling, politeness=Politeness(per_second=1000, timeout=5.0))
     with pytest.raises(StorageError, match=r"did not answer .*no whole reply within 5 seconds"):
         create("focus_plus").answer(QUESTIONS[1], OpenRemoteBase(SparqlKnowledgeBase(hasty, describe=lambda: nodes)))

@@ -111,7 +111,7 @@ def test_vectors_under_a_filter_are_exact_whatever_the_planner_prefers(address, 
         connection.execute(f"ANALYZE {table}, vector_rows")
         connection.execute("SET enable_sort = off")  # rather by the index, which gives forty at most
 
-    there.database.database.do(work)
+    there.kb.database.do(work)
     here = OpenBase.open(tmp_path / "kb", embedder="hash")
     for some in (range(0, 2_500, 2), range(1_200)):
         one, other = (tools.vectors.search("a b c d e f", 50, among=NodeSet.of(list(some))) for tools in (here, there))

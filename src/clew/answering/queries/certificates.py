@@ -16,8 +16,7 @@ from clew.answering.queries.words import Phrase, Words, kind_in_words, without_r
 from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import NodeSet
-from clew.store.graph.protocol import KnowledgeBase
-from clew.store.remote.remote import RemoteKnowledgeBase, is_cypher, is_sparql
+from clew.store.graph.protocol import KnowledgeBase, is_cypher, is_sparql
 
 
 def certificate(found: Interpretation, kb: KnowledgeBase) -> dict[str, str]:
@@ -39,7 +38,7 @@ def printed(query: ql.AnyQuery, kb: KnowledgeBase, asked: ql.Query | None = None
         "cypher": lambda: cypher(query, kb.schema, GraphDatabaseNames(kb) if is_cypher(kb) else CypherNames()),
         "sql": lambda: sql(query, kb.schema),
     }
-    own = kb.query_language if isinstance(kb, RemoteKnowledgeBase) else None
+    own = kb.query_language if kb.stored is None else None
     written = {"query": str(query)}
     for language, write in printers.items():
         if own in (None, language):

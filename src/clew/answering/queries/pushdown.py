@@ -25,8 +25,8 @@ from clew.answering.queries.sparql import EndpointNames, sparql
 from clew.core import query as ql
 from clew.core.errors import QueryRefusedError
 from clew.core.types import NodeSet
-from clew.store.graph.protocol import KnowledgeBase
-from clew.store.remote.remote import is_cypher, is_sparql
+from clew.store.graph.protocol import KnowledgeBase, is_cypher, is_sparql
+from clew.store.postgres import is_sql
 
 if TYPE_CHECKING:
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
@@ -91,8 +91,8 @@ def _solved(kb: KnowledgeBase, query: ql.AnyQuery) -> list[Cells] | None:
     try:
         if "edge" in kinds:
             return None
-        if kb.query_language == "sql":
-            rows = _in_sql(kb, query)  # type: ignore[arg-type]
+        if is_sql(kb):
+            rows = _in_sql(kb, query)
         elif is_sparql(kb):
             rows = _in_sparql(kb, query)
         elif is_cypher(kb):

@@ -69,7 +69,7 @@ class KnownNameless(Nameless):
 
 def nameless_of(kb: KnowledgeBase) -> Nameless:
     """Return the nameless nodes of a base."""
-    return KnownNameless(kb) if isinstance(kb, StoredKnowledgeBase) else Nameless(kb)
+    return Nameless(kb) if kb.stored is None else KnownNameless(kb.stored)
 
 
 VALUE = re.compile(r"[-+]?\d[\d.,/:T-]*Z?")

@@ -35,7 +35,6 @@ from clew.core.scores import round_network, round_scores
 from clew.core.types import EMPTY, IntArray, NodeSet
 from clew.models.embedding.onnx import DIMENSION, SharedWords, cut, embedders_tokenizer
 from clew.models.onnx_runtime import open_session
-from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.protocol import KnowledgeBase
 
 Places = NDArray[np.int64]
@@ -139,8 +138,8 @@ def surroundings(kb: KnowledgeBase, places: HopPlaces, topics: NodeSet, layers: 
 
 
 def _types(kb: KnowledgeBase, nodes: IntArray) -> Places:
-    if isinstance(kb, ArrayKnowledgeBase):
-        return kb.types[nodes].astype(np.int64)
+    if kb.stored is not None:
+        return kb.stored.types[nodes].astype(np.int64)
     code = kb.schema.type_code
     return np.array([code[ref.type] for ref in kb.refs(nodes)], dtype=np.int64)
 

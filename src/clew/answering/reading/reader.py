@@ -50,12 +50,11 @@ from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_hug
 from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
-from clew.store.graph.protocol import Explorable, Way
+from clew.store.graph.protocol import Explorable, Way, is_sparql
 from clew.store.graph.tables import ROW
 from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
-from clew.store.remote.remote import is_sparql
 
 PLANS = 16
 """Maximum number of plans per assignment of names."""

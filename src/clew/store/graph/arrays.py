@@ -66,6 +66,11 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
         return f"ArrayKnowledgeBase({self.folder.name!r}: {self.count} nodes, {self.edge_count} edges)"
 
     @property
+    def arrays(self) -> ArrayKnowledgeBase:
+        """This base."""
+        return self
+
+    @property
     def identity(self) -> str:
         """The name of its generation, which is derived from its content."""
         return self.generation.name

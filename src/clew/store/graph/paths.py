@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from clew.core.types import IntArray, NodeSet
 from clew.store.graph.adjacency import Adjacency, LongArray, positions
 from clew.store.graph.arrays import ArrayKnowledgeBase
-from clew.store.graph.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
+from clew.store.graph.protocol import Edges, KnowledgeBase
 
 BoolArray = NDArray[np.bool_]
 NOTHING: IntArray = np.empty(0, dtype=np.int32)
@@ -38,7 +38,7 @@ class UndirectedGraph:
 
     def degrees(self, nodes: NodeSet) -> LongArray:
         """Return the number of edges of each node. Return ones if a remote base would have to count too many."""
-        if isinstance(self._kb, StoredKnowledgeBase) or len(nodes) <= MOST_COUNTED:
+        if self._kb.stored is not None or len(nodes) <= MOST_COUNTED:
             return self._kb.degrees(nodes.array)
         return np.ones(len(nodes), dtype=np.int64)
 
@@ -152,7 +152,7 @@ class _Side:
 
 def undirected(kb: KnowledgeBase) -> UndirectedGraph:
     """Return the fastest undirected view of a knowledge base."""
-    return ArrayGraph(kb) if isinstance(kb, ArrayKnowledgeBase) else UndirectedGraph(kb)
+    return UndirectedGraph(kb) if kb.arrays is None else ArrayGraph(kb.arrays)
 
 
 def sorted_edges(heads: IntArray, relations: IntArray, tails: IntArray) -> Edges:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,11 @@ from clew.core.types import Direction, IntArray, Node, NodeRef, NodeSet, Relatio
 from clew.store.graph import render
 from clew.store.graph.manifest import read_facts
 from clew.store.graph.tables import Tables, Visibility
+
+if TYPE_CHECKING:  # all of them import this module
+    from clew.store.graph.arrays import ArrayKnowledgeBase
+    from clew.store.remote.cypher import CypherKnowledgeBase
+    from clew.store.remote.sparql import SparqlKnowledgeBase
 
 Way = tuple[NodeSet, Sequence[tuple[str, Direction, str | None]]]
 """Start nodes, and the steps from there: a relation, its direction, and the required type of the reached node."""
@@ -60,6 +65,8 @@ class Linked(Protocol):
 class Explorable(Linked, Protocol):
     """The part of a knowledge base that parsing a question needs."""
 
+    query_language: ClassVar[Literal["sparql", "cypher", "sql"] | None] = None
+    """Language of whole queries that its database carries out. None means that it is asked edge by edge."""
     folder: Path | None = None
     """Folder with its files and with what it was taught. None if it is in a database or behind an endpoint."""
 
@@ -90,8 +97,15 @@ class Explorable(Linked, Protocol):
 class KnowledgeBase(Explorable, Protocol):
     """A graph whose nodes have text. Node ids are dense integers, and keys come from the user."""
 
-    query_language: ClassVar[Literal["sparql", "cypher", "sql"] | None] = None
-    """Language of whole queries that its database carries out. None means that it is asked edge by edge."""
+    @property
+    def stored(self) -> StoredKnowledgeBase | None:
+        """This base if Clew stores it, in a folder or a database. None if it is remote."""
+        return None
+
+    @property
+    def arrays(self) -> ArrayKnowledgeBase | None:
+        """This base if it is in a folder."""
+        return None
 
     def node(self, node: int) -> Node:
         """Return everything stored about a node."""
@@ -235,6 +249,11 @@ class StoredKnowledgeBase(KnowledgeBase):
         """This base, which knows all its nodes."""
         return self
 
+    @property
+    def stored(self) -> StoredKnowledgeBase:
+        """This base."""
+        return self
+
     def nodes(self, type: str | None = None) -> NodeSet:
         """Return all nodes, or the nodes of one type."""
         if type is None:
@@ -299,3 +318,13 @@ class StoredKnowledgeBase(KnowledgeBase):
     def _check(self, node: int) -> None:
         if not 0 <= node < self.count:
             raise NotFoundError(f"no node {node}: ids go from 0 to {self.count - 1}")
+
+
+def is_sparql(kb: Explorable) -> TypeGuard[SparqlKnowledgeBase]:
+    """Return whether a base is a SPARQL endpoint."""
+    return kb.query_language == "sparql"
+
+
+def is_cypher(kb: Explorable) -> TypeGuard[CypherKnowledgeBase]:
+    """Return whether a base is a graph database with Cypher."""
+    return kb.query_language == "cypher"

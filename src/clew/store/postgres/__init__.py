@@ -13,9 +13,22 @@ the base, and a writer removes unlocked generations. Each process reads small da
 type and degree of every node. Everything else stays in the database.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeGuard
+
+if TYPE_CHECKING:
+    from clew.store.graph.protocol import KnowledgeBase
+    from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
+
 SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_address(text: object) -> bool:
     """Return whether a text is an address in PostgreSQL: `postgresql://USER@HOST/DATABASE#BASE`."""
     return isinstance(text, str) and text.startswith(SCHEMES)
+
+
+def is_sql(kb: KnowledgeBase) -> TypeGuard[PostgresKnowledgeBase]:
+    """Return whether a base is in PostgreSQL, without importing the client."""
+    return kb.query_language == "sql"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,6 @@ from clew.core.trace import recording
 from clew.core.types import EMPTY, Direction, IntArray, Node, NodeRef, NodeSet, RelationUse, Triple
 from clew.store.graph import render
 from clew.store.graph.protocol import Edges, KnowledgeBase, StoredKnowledgeBase
-
-if TYPE_CHECKING:
-    from clew.store.remote.cypher import CypherKnowledgeBase
-    from clew.store.remote.sparql import SparqlKnowledgeBase
 
 MOST_KEPT = 1_000_000
 """Maximum number of cached edges."""
@@ -324,13 +320,3 @@ def sides(direction: Direction) -> tuple[Direction, ...]:
 def each(edges: Edges) -> Iterator[tuple[int, int, int]]:
     """Yield head, relation code and tail of every edge."""
     return zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
-
-
-def is_sparql(kb: object) -> TypeGuard[SparqlKnowledgeBase]:
-    """Return whether a base is a SPARQL endpoint, without importing the client."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "sparql"
-
-
-def is_cypher(kb: object) -> TypeGuard[CypherKnowledgeBase]:
-    """Return whether a base is a graph database with Cypher, without importing the client."""
-    return isinstance(kb, RemoteKnowledgeBase) and kb.query_language == "cypher"

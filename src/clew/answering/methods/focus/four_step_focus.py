@@ -39,9 +39,8 @@ from clew.core import trace
 from clew.core.query import Edge, Nodes, Pattern, connected, constants, find, names_used
 from clew.core.roles import Interpretation
 from clew.core.types import EMPTY, Answer, Direction, NodeSet
-from clew.store.graph.protocol import KnowledgeBase
+from clew.store.graph.protocol import KnowledgeBase, is_sparql
 from clew.store.open_base import OpenBase
-from clew.store.remote.remote import is_sparql
 
 EdgeTypes = Literal["ignore", "prefer", "strict"]
 DirectionRule = Literal["any", "strict"]
