@@ -26,7 +26,7 @@ from pathlib import Path
 from clew.core.workers import hired
 from clew.lab.datasets.load import load_dataset
 from clew.lab.evaluation.benchmark import Benchmark
-from clew.lab.evaluation.rows import QuestionRow
+from clew.lab.evaluation.run_folder import QuestionRow
 from clew.store.index.vector_store import VectorStore
 from clew.store.index.vectors import DiskVectors
 from clew.store.open_base import OpenBase, embedding_by

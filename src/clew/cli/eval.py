@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.lab.datasets.questions import Dataset
     from clew.lab.evaluation.page import PageTable
     from clew.lab.evaluation.report import ReportSection
-    from clew.lab.evaluation.rows import QuestionRow
+    from clew.lab.evaluation.run_folder import QuestionRow
     from clew.lab.evaluation.runs import Run
 
 

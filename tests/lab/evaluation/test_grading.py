@@ -6,7 +6,7 @@ import pytest
 
 from clew.core.errors import InputError
 from clew.lab.evaluation.grading import grade, read_grade, summarise_grades
-from clew.lab.evaluation.rows import QuestionRow
+from clew.lab.evaluation.run_folder import QuestionRow
 from clew.models.protocol import Completion
 from prompts_sent import Sends, matches_golden
 

@@ -32,8 +32,7 @@ from clew.core.types import Answer, Candidate, Judgement, NodeRef
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.comparison import summarise
 from clew.lab.evaluation.report import load_runs, make_report, report_json
-from clew.lab.evaluation.rows import QuestionRow
-from clew.lab.evaluation.run_folder import ANSWERS, Setup, identity, open_run, read_rows
+from clew.lab.evaluation.run_folder import ANSWERS, QuestionRow, Setup, identity, open_run, read_rows
 from clew.lab.evaluation.runs import evaluate
 from clew.store.building import build
 from clew.store.open_base import OpenBase

@@ -19,8 +19,7 @@ from clew.documents.passage_graph import EdgeOptions
 from clew.lab.datasets.base import dataset_base, question_base
 from clew.lab.datasets.questions import Dataset, Match, Question
 from clew.lab.evaluation.judging import NamesOf
-from clew.lab.evaluation.rows import QuestionRow
-from clew.lab.evaluation.run_folder import Setup, identity
+from clew.lab.evaluation.run_folder import QuestionRow, Setup, identity
 from clew.lab.evaluation.runs import Answering, Run, evaluate, judged
 from clew.models.protocol import LanguageModel
 from clew.store.graph.protocol import KnowledgeBase

@@ -13,8 +13,7 @@ import numpy as np
 from clew.lab.datasets.questions import Kind
 from clew.lab.evaluation.judging import READING
 from clew.lab.evaluation.metrics import percentile
-from clew.lab.evaluation.rows import QuestionRow
-from clew.lab.evaluation.run_folder import Setup
+from clew.lab.evaluation.run_folder import QuestionRow, Setup
 from clew.lab.evaluation.runs import Run
 
 RESAMPLES = 10_000

@@ -16,7 +16,7 @@ from clew.core import trace
 from clew.core.errors import InputError, ReplyError
 from clew.lab.evaluation.comparison import bootstrap
 from clew.lab.evaluation.metrics import text_exact
-from clew.lab.evaluation.rows import QuestionRow
+from clew.lab.evaluation.run_folder import QuestionRow
 from clew.models.protocol import Completion, LanguageModel
 from clew.models.structured import Ask, Prompt, ask
 

@@ -16,7 +16,7 @@ from clew.core.plots import Axis, Series, line_plot
 from clew.core.version import __version__
 from clew.lab.evaluation.comparison import summarise
 from clew.lab.evaluation.report import ReportSection, make_report, trace_text, types_of, worst_failures
-from clew.lab.evaluation.rows import QuestionRow
+from clew.lab.evaluation.run_folder import QuestionRow
 from clew.lab.evaluation.runs import Run
 
 LABELS = {

@@ -10,8 +10,7 @@ from typing import Any
 from clew.core.errors import InputError
 from clew.lab.evaluation.comparison import RunComparison, Summary, by_type, compare, metric_values, summarise
 from clew.lab.evaluation.judging import PRIMARY
-from clew.lab.evaluation.rows import QuestionRow, TraceLine
-from clew.lab.evaluation.run_folder import Setup, find_runs, read_rows, read_setup
+from clew.lab.evaluation.run_folder import QuestionRow, Setup, TraceLine, find_runs, read_rows, read_setup
 from clew.lab.evaluation.runs import Run
 
 

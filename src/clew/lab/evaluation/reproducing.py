@@ -17,7 +17,7 @@ from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.comparison import summarise
 from clew.lab.evaluation.page import metric_name, percent, report_page
 from clew.lab.evaluation.report import make_report
-from clew.lab.evaluation.rows import QuestionRow
+from clew.lab.evaluation.run_folder import QuestionRow
 from clew.lab.evaluation.runs import Run
 
 Watching = Callable[[str, Dataset], AbstractContextManager[Callable[[QuestionRow], None]]]

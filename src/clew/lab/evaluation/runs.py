@@ -17,8 +17,7 @@ from clew.core.trace import Recorder, as_completed
 from clew.core.types import Answer
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.judging import PRIMARY, NamesOf, score
-from clew.lab.evaluation.rows import SHOWN_GOLD, QuestionRow, make_row
-from clew.lab.evaluation.run_folder import Setup, open_run
+from clew.lab.evaluation.run_folder import SHOWN_GOLD, QuestionRow, Setup, make_row, open_run
 
 Answering = Callable[[Question, Recorder], Answer]
 """Answers a question and records its steps. Must use only the question's text, not its gold answers."""
