@@ -3,7 +3,7 @@
 import pytest
 
 from clew.answering.methods import catalog
-from clew.answering.reading.pronouns import with_names
+from clew.answering.reading.follow_ups import with_names
 from clew.models.scripted import ScriptedModel
 from clew.store.building import build
 from clew.store.open_base import OpenBase

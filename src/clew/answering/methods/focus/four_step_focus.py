@@ -33,7 +33,7 @@ from clew.answering.queries.execution import satisfying
 from clew.answering.queries.interpretations import Execution
 from clew.answering.queries.linking import Unmatched, ground, link
 from clew.answering.queries.pushdown import found_nodes
-from clew.answering.reading.pronouns import with_names
+from clew.answering.reading.follow_ups import with_names
 from clew.answering.roles.rerank import RerankerName
 from clew.core import trace
 from clew.core.query import Edge, Nodes, Pattern, connected, constants, find, names_used
