@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import documents_made as made
-from clew.answering.reading.documents.table_base import TableBase
 from clew.answering.reading.documents.table_columns import Table, TableRow, cleaned, long_form, read_table, typed
-from clew.answering.reading.documents.tables import AskedTable, TableReader
+from clew.answering.reading.documents.tables import AskedTable, TableBase, TableReader
 from clew.core.types import NodeSet
 from clew.documents.building import build_documents
 from clew.documents.extracted import cells_of, markdown
