@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from clew.answering.reading.documents.close_reading import writes
 from clew.answering.reading.extraction.asked import Asked
 from clew.answering.reading.extraction.clues import CluedSpan, Evidence
-from clew.answering.reading.extraction.comparing import compared
-from clew.answering.reading.extraction.facts import day, life
+from clew.answering.reading.extraction.comparing import compared, day, life
 from clew.answering.reading.extraction.spans import spans
 from clew.answering.roles.read import BestSpan, best_candidate
 from clew.core.roles import Reading, Source

@@ -4,17 +4,16 @@ The answers come from facts about the subject of an encyclopedic text: its birth
 """
 
 from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+from clew.answering.reading.extraction.asked import Asked, meanings
 from clew.answering.reading.extraction.spans import DATE, MONTH, ORIGIN, YEAR
 from clew.core.proper_names import name_key, proper_names, sentences, title_forms
-from clew.core.roles import Source
-from itertools import pairwise
-from clew.answering.reading.extraction.asked import Asked, meanings
-from clew.core.proper_names import title_forms
 from clew.core.roles import Read, Source
-
 
 Day = tuple[int, int, int]
 """Year, month and day. Unknown parts are zero."""
