@@ -1,18 +1,18 @@
 """`clew train` and `clew feedback`."""
 
 from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+
 from typer import Argument, Option
+
 from clew.cli.options import AsJson, Base, CandidateSource, DatasetBase, MaxHops, Questions, Topics, listed
 from clew.cli.output import err, out, print_json, print_table, progress_bar, tell
 from clew.core.disk import refuse_foreign
 from clew.core.errors import InputError
-from typing import Annotated
-from clew.cli.options import AsJson
-from clew.cli.output import err
 from clew.models.model_card import CARD
 
 if TYPE_CHECKING:
