@@ -22,8 +22,8 @@ from clew.answering.queries.certificates import AGGREGATES
 from clew.answering.queries.interpretations import execute
 from clew.answering.reading import reader as reading
 from clew.answering.reading.mentions import find_named
+from clew.answering.reading.plan import TARGET, Translator
 from clew.answering.reading.reader import LearnedReader
-from clew.answering.reading.translation import TARGET, Translator
 from clew.core.errors import ClewError
 from clew.core.query import Aggregate, Attribute, Column, Order, Query, Var
 from clew.core.roles import Interpretation

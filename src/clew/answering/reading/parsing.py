@@ -7,9 +7,9 @@ from functools import cache
 from importlib.resources import files
 
 from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
+from clew.answering.reading.plan import Translator
 from clew.answering.reading.quantities import quantities, steps
 from clew.answering.reading.reader import LearnedReader
-from clew.answering.reading.translation import Translator
 from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema, words_of
 from clew.core.types import NodeSet

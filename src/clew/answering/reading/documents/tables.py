@@ -26,10 +26,9 @@ from clew.answering.queries.query_answers import value_text
 from clew.answering.reading.documents.table_columns import UNIT, Table, TableRow, cleaned, joined, read_table
 from clew.answering.reading.meaning import Meaning, Understanding
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
-from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan
+from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan, Translator
 from clew.answering.reading.quantities import Quantity, asks_difference, quantities
 from clew.answering.reading.reader import LearnedReader
-from clew.answering.reading.translation import Translator
 from clew.core.errors import InputError
 from clew.core.types import Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.store.graph.arrays import ArrayKnowledgeBase
