@@ -13,9 +13,8 @@ from clew.core.errors import SchemaError
 from clew.core.schema import NodeType, Relation, Schema
 from clew.core.types import NodeSet, Ranking
 from clew.store.index.fusion import GroupedMembers, join_groups
-from clew.store.index.mentions import common_words
 from clew.store.index.names import NameIndex, NameTable, form_of
-from clew.store.index.strings import SortedStrings, TrigramIndex, sorted_codes
+from clew.store.index.strings import SortedStrings, TrigramIndex, common_words, sorted_codes
 from clew.store.index.tokens import normalise
 
 SCHEMA = Schema(

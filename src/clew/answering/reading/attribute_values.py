@@ -21,7 +21,7 @@ from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.amounts import first_number
 from clew.core.schema import words_of
 from clew.store.graph.protocol import Explorable
-from clew.store.index.mentions import is_common
+from clew.store.index.strings import is_common
 from clew.store.index.tokens import Token, stem, stop_words, tokenise
 
 if TYPE_CHECKING:

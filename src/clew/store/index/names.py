@@ -23,8 +23,12 @@ from clew.core.schema import Schema, words_of
 from clew.core.types import IntArray, NodeSet, distinct, places_in
 from clew.store.graph.adjacency import map_array, positions
 from clew.store.graph.tables import STRING
-from clew.store.index.mentions import (
+from clew.store.index.protocol import Index, Link, Mention
+from clew.store.index.strings import (
     NameMatch,
+    SortedStrings,
+    StringTable,
+    TrigramIndex,
     find_matches,
     is_common,
     is_number,
@@ -32,10 +36,9 @@ from clew.store.index.mentions import (
     longest,
     numbers_beside,
     runs_around,
+    sorted_codes,
     telling_runs,
 )
-from clew.store.index.protocol import Index, Link, Mention
-from clew.store.index.strings import SortedStrings, StringTable, TrigramIndex, sorted_codes
 from clew.store.index.tokens import ENGLISH, Token, language_of, normalise, normalise_column, stop_words, tokenise
 
 POOL = 50

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from clew.core.types import IntArray, NodeSet
 from clew.store.index.lexical import K1, LexicalIndex, PostingList, idf
-from clew.store.index.mentions import NameMatch, find_matches, other_numbers
 from clew.store.index.names import MOST_LONGER, Entries, NameTable
-from clew.store.index.strings import SortedStrings, TrigramIndex
+from clew.store.index.strings import NameMatch, SortedStrings, TrigramIndex, find_matches, other_numbers
 from clew.store.index.tokens import Token
 from clew.store.postgres.connection import Database
 from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
