@@ -109,6 +109,8 @@ EDGE = ("heads", "relations", "tails")
 class TripleList:
     """What a remote base is asked, answered by scanning a list of triples."""
 
+    stored = None
+
     def __init__(self, edges):
         self.rows = [(head, "ab".index(relation), tail) for head, relation, tail in edges]
 
