@@ -15,6 +15,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from clew.core.addresses import is_postgres
 from clew.core.errors import InputError, SourceError, StorageError
 from clew.server.store import Actor, TeamFile
 from clew.server.team import users as passwords
@@ -22,7 +23,6 @@ from clew.server.team.team import Team
 from clew.server.wire_team import UserChange
 from clew.store.building import build
 from clew.store.graph.visibility import restricted
-from clew.store.postgres import is_address
 from conftest import tables
 from team_members import PASSWORD, app_of, cheap_passwords, make_settings, make_team, visitor  # noqa: F401
 
@@ -524,8 +524,8 @@ print(Team.open(sys.argv[1]).users.make_first_admin() or "nobody")
 
 
 def test_two_servers_may_begin_with_the_same_new_team(place):
-    for attempt in range(1 if is_address(place) else 3):
-        command = [sys.executable, "-c", FIRST, place if is_address(place) else f"{place}{attempt}"]
+    for attempt in range(1 if is_postgres(place) else 3):
+        command = [sys.executable, "-c", FIRST, place if is_postgres(place) else f"{place}{attempt}"]
         servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         told = [server.communicate(timeout=100)[0].strip() for server in servers]
         assert [server.returncode for server in servers] == [0, 0]

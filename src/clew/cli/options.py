@@ -7,15 +7,13 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from clew.core.addresses import BOLT, POSTGRES
 from clew.core.errors import InputError
 
 
 def _folder(given: Path) -> Path:
     """Reject database addresses, since an error about a missing folder would show their password."""
-    from clew.store.postgres import SCHEMES as POSTGRES
-    from clew.store.remote.bolt import SCHEMES as GRAPHS
-
-    if given.parts and given.parts[0].endswith(":") and f"{given.parts[0]}//" in (*POSTGRES, *GRAPHS):
+    if given.parts and given.parts[0].endswith(":") and f"{given.parts[0]}//" in (*POSTGRES, *BOLT):
         raise InputError("this command does not support databases: pass the folder of a knowledge base")
     return given
 

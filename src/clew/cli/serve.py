@@ -14,8 +14,8 @@ from typer import Argument, Option
 
 from clew.cli.options import AsJson, Groups, group_names
 from clew.cli.output import err, print_json
+from clew.core.addresses import is_postgres
 from clew.core.errors import InputError, needing
-from clew.store.postgres import is_address
 
 if TYPE_CHECKING:  # optional dependencies
     from clew.server.team.provider import Provider
@@ -159,7 +159,7 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
 
 def _refuse_files(state: str, given: Mapping[str, object]) -> None:
 
-    if not is_address(state):
+    if not is_postgres(state):
         raise InputError("--state requires a database: pass postgresql://USER@HOST/DATABASE")
     for option, place in given.items():
         if place is not None:
@@ -190,7 +190,7 @@ def users(
     with needing("web"):
         from clew.server.store import Actor
         from clew.server.team.team import Team
-    if not is_address(place) and not Path(place).is_file():
+    if not is_postgres(place) and not Path(place).is_file():
         raise InputError(f"no file of users {place}: pass the file of `clew serve --users`")
     team = Team.open(place)
     if new_password is not None:

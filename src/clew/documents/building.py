@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from clew.core.addresses import is_postgres
 from clew.core.disk import list_files
 from clew.core.errors import CorruptError, FormatError, NotFoundError, SourceError
 from clew.core.texts import whole_text
@@ -31,7 +32,6 @@ from clew.store.graph.storage import locked
 from clew.store.graph.tables import Problem, Tables, Visibility
 from clew.store.graph.visibility import Rules, restricted
 from clew.store.index.build import forget_rows
-from clew.store.postgres import is_address
 from clew.store.sources.files import GRAPHS, RECORDS, kind_of, stem_of
 
 TEXTS = frozenset({".html", ".htm", ".xhtml", ".md", ".markdown", ".rst", ".man"})
@@ -78,7 +78,7 @@ def build_documents(
         return replace(report, skipped=skipped, problems=(*read.skipped, *report.problems))
 
     report = into(place, build_in, say, widen=widen)
-    if not is_address(place):
+    if not is_postgres(place):
         remember_sources(Path(place), paths, rules)
     return report
 

@@ -17,6 +17,7 @@ from clew.answering.methods import catalog
 from clew.answering.methods.protocol import Method, parse_options, plain_options
 from clew.api import Base
 from clew.api import open as open_base
+from clew.core.addresses import is_postgres
 from clew.core.errors import InputError, NotFoundError
 from clew.models.budget import Ledger
 from clew.models.opening import open_model
@@ -29,7 +30,6 @@ from clew.server.wire import AskRequest
 from clew.store.graph.manifest import MANIFEST
 from clew.store.graph.visibility import Rules, rule_audience
 from clew.store.open_base import OpenBase
-from clew.store.postgres import is_address
 
 if TYPE_CHECKING:  # an extra
     from clew.store.postgres.catalog import Watched
@@ -158,7 +158,7 @@ class ServedBase:
 
     @cached_property
     def _watched(self) -> Watched | None:
-        if not is_address(self.place):
+        if not is_postgres(self.place):
             return None
         from clew.store.postgres.catalog import Watched
 
@@ -225,7 +225,7 @@ class Served:
         for name, made in ({} if self.managed is None else self.managed.all()).items():
             if settings.state is None or name not in self.bases:
                 self.add(name, made)
-        databases = [str(place) for place in settings.bases.values() if is_address(place)]
+        databases = [str(place) for place in settings.bases.values() if is_postgres(place)]
         databases += [] if settings.state is None else [settings.state.address.url]
         self.addresses = Addresses((*settings.models.values(), *databases))
         self._ledger = Ledger(settings.budget)

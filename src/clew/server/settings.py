@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
+from clew.core.addresses import is_postgres
 from clew.core.errors import InputError
 from clew.models.budget import Budget
 from clew.server.access import Access
 from clew.server.managed import Sources
 from clew.server.team.team import Team
-from clew.store.postgres import is_address
 
 if TYPE_CHECKING:  # extras
     from clew.server.database import DatabaseStore
@@ -97,8 +97,8 @@ def named_bases(folders: Sequence[Path]) -> dict[str, Path]:
 
 def named_places(places: Sequence[str]) -> dict[str, str | Path]:
     """Return bases by name: folder names, and names in databases."""
-    folders = named_bases([Path(place) for place in places if not is_address(place)])
-    stored = [(unquote(place.partition("#")[2]) or "base", place) for place in places if is_address(place)]
+    folders = named_bases([Path(place) for place in places if not is_postgres(place)])
+    stored = [(unquote(place.partition("#")[2]) or "base", place) for place in places if is_postgres(place)]
     return _named([*folders.items(), *stored])
 
 
@@ -109,7 +109,7 @@ def _named(given: Sequence[tuple[str, T]]) -> dict[str, T]:
     named: dict[str, T] = {}
     for name, place in given:
         if NAME.fullmatch(name) is None:
-            shown = name if is_address(place) else place
+            shown = name if is_postgres(place) else place
             raise InputError(f"{shown}: the name of a base may contain only letters, digits, . _ -")
         if name in named:
             raise InputError(f"duplicate base name {name!r}: rename one of them")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from clew.core.addresses import is_postgres
 from clew.core.errors import CorruptError, InputError, LockedError, ModelError, StorageError, UntrustedEmbedder
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.build import write_graph
@@ -29,7 +30,6 @@ from clew.store.index.build import (
     vector_folder,
 )
 from clew.store.index.vectors import vector_problems
-from clew.store.postgres import is_address
 from clew.store.sources.delta import Delta, apply_delta, read_delta
 from clew.store.sources.files import SourceOptions
 
@@ -99,7 +99,7 @@ def into(
     In a database, `replacing` is the generation that must still be current, 0 for none. `widen` allows the new base to
     show content to more people than before.
     """
-    if not is_address(place):
+    if not is_postgres(place):
         return build_in(Path(place))
     from clew.store.postgres.connection import Address
 
@@ -120,7 +120,7 @@ def _loaded(
 
 def facts_of(place: str | Path) -> Mapping[str, Any]:
     """Return the facts of the base at an address."""
-    if not is_address(place):
+    if not is_postgres(place):
         return read_manifest(Path(place)).facts
     from clew.store.postgres.catalog import current
     from clew.store.postgres.connection import Address
@@ -153,7 +153,7 @@ def update(
 
     Raise InputError if content would become visible to more people, unless `widen` is set.
     """
-    if is_address(place):
+    if is_postgres(place):
         return _update_database(str(place), delta, skip_bad, widen, say)
     folder = Path(place)
     with locked(folder):
@@ -192,7 +192,7 @@ def _update_database(url: str, delta: Delta, skip_bad: bool, widen: bool, say: S
 
 def check(place: str | Path) -> list[str]:
     """Return all problems of a knowledge base: damaged files first, then whether it opens and is consistent."""
-    if is_address(place):
+    if is_postgres(place):
         from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
         return PostgresKnowledgeBase.open(str(place)).inconsistencies()

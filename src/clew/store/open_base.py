@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core import trace
+from clew.core.addresses import is_bolt, is_remote
 from clew.core.errors import EmbedderMismatch, InputError, NotFoundError
 from clew.core.roles import Parser
 from clew.core.texts import MOST_ASKED, asked_text
@@ -45,8 +46,7 @@ from clew.store.index.lexical import LexicalIndex
 from clew.store.index.protocol import CorrectedNames, Names
 from clew.store.index.vector_store import VectorStore, remembered_embedder
 from clew.store.index.vectors import EmbedBatches, VectorIndex
-from clew.store.remote.bolt import is_graph_address
-from clew.store.remote_bases import RemoteAddress, is_remote, open_remote, open_stored
+from clew.store.remote_bases import RemoteAddress, open_remote, open_stored
 
 if TYPE_CHECKING:  # extras, and types of optional features
     from clew.core.workers import Workers
@@ -391,7 +391,7 @@ class OpenRemoteBase(ToolboxElsewhere):
         edges = sum(relation.count for relation in schema.relations)
         told = {"texts": None, "vectors": None} if self.kb.described is None else self.texts.describe()
         return {
-            "kind": "bolt" if is_graph_address(self.place) else "sparql",
+            "kind": "bolt" if is_bolt(self.place) else "sparql",
             "graph": self.kb.address,
             "nodes": None if self.kb.described is None else self.described.count,
             "edges": edges or None,

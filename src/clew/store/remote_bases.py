@@ -18,21 +18,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.core import trace
+from clew.core.addresses import SPARQL, is_bolt, is_postgres, is_remote
 from clew.core.errors import InputError, LockedError, StorageError
 from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import MANIFEST, is_base
 from clew.store.graph.protocol import StoredKnowledgeBase
 from clew.store.graph.tables import ELEMENT, Tables
-from clew.store.postgres import is_address
-from clew.store.remote.bolt import BoltServer, GraphAddress, is_graph_address
+from clew.store.remote.bolt import BoltServer, GraphAddress
 
 if TYPE_CHECKING:  # optional clients
     from clew.store.remote.remote import RemoteKnowledgeBase
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
     from clew.store.remote.sparql_schema import EndpointVocabulary
 
-REMOTE = "sparql+"
 KEPT_GRAPH = 86_400.0
 """Lifetime of the description of a graph database in seconds, while its number of nodes is unchanged."""
 SAMPLED = 5
@@ -65,22 +64,17 @@ class RemoteAddress:
         return f"{self.graph}{'&' if '#' in self.graph else '#'}{'only' if is_part else 'texts'}={texts}"
 
     def __str__(self) -> str:
-        shown = str(GraphAddress(self.graph)) if is_graph_address(self.graph) else self.graph
+        shown = str(GraphAddress(self.graph)) if is_bolt(self.graph) else self.graph
         if self.texts is None:
             return shown
         return RemoteAddress(shown).described_by(shown_place(self.texts), is_part=self.is_part)
-
-
-def is_remote(place: object) -> bool:
-    """Return whether a value is the address of a remote graph."""
-    return is_graph_address(place) or (isinstance(place, str) and place.startswith(REMOTE))
 
 
 def shown_place(place: str | Path) -> str:
     """Return a location without passwords, for display."""
     if is_remote(place):
         return str(RemoteAddress.parse(str(place)))
-    if not is_address(place):
+    if not is_postgres(place):
         return str(place)
     from clew.store.postgres.connection import Address
 
@@ -89,7 +83,7 @@ def shown_place(place: str | Path) -> str:
 
 def open_stored(place: str | Path) -> StoredKnowledgeBase:
     """Open a base that Clew stores in a folder or in PostgreSQL."""
-    if not is_address(place):
+    if not is_postgres(place):
         return ArrayKnowledgeBase.open(place)
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
@@ -101,7 +95,7 @@ def open_remote(text: str) -> RemoteKnowledgeBase:
     from clew.store.remote.remote import PartOfGraph
 
     address = RemoteAddress.parse(text)
-    opened = (_open_graph if is_graph_address(address.graph) else _open_endpoint)(address)
+    opened = (_open_graph if is_bolt(address.graph) else _open_endpoint)(address)
     if address.texts is not None:
         opened.place = RemoteAddress(opened.place).described_by(address.texts, is_part=address.is_part)
     return PartOfGraph(opened) if address.is_part else opened
@@ -111,9 +105,9 @@ def with_logins(sources: Sequence[str | Path]) -> list[str | Path]:
     """Add user and password to sources that are graph databases. The result must not be shown."""
     settings = Settings.load()
     for one in sources:
-        if is_remote(one) and not is_graph_address(one):
+        if is_remote(one) and not is_bolt(one):
             raise InputError(f"{one} cannot be copied: use `clew ask {one}`, or --nodes-only for a base of its texts")
-    return [settings.with_login(str(one)) if is_graph_address(one) else one for one in sources]
+    return [settings.with_login(str(one)) if is_bolt(one) else one for one in sources]
 
 
 def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
@@ -124,7 +118,7 @@ def read_remote_nodes(sources: Sequence[str | Path]) -> Tables:
     if len(sources) != 1 or not is_remote(sources[0]):
         raise InputError("--nodes-only needs one remote graph: sparql+http://HOST/query or bolt://…")
     graph = RemoteAddress.parse(str(sources[0])).graph
-    if is_graph_address(graph):
+    if is_bolt(graph):
         return read_description(_server(graph), however_many=True)
     endpoint, reading = _endpoint(graph)
     if reading.claims:
@@ -156,7 +150,7 @@ def _endpoint(address: str) -> tuple[SparqlEndpoint, EndpointVocabulary]:
     from clew.store.remote.sparql_endpoint import SparqlEndpoint
     from clew.store.remote.sparql_schema import SHAPES, EndpointVocabulary
 
-    url, _, fragment = address.removeprefix(REMOTE).partition("#")
+    url, _, fragment = address.removeprefix(SPARQL).partition("#")
     given = dict(parse_qsl(fragment))
     shape = given.get("shape", "")
     if shape and shape not in SHAPES:

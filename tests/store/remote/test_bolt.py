@@ -10,13 +10,14 @@ import pytest
 
 import clew
 from bolt_server import PASSWORD, USER
+from clew.core.addresses import is_bolt
 from clew.core.errors import InputError, NotFoundError, QueryRefusedError, SchemaError, SourceError, StorageError
 from clew.core.types import NodeSet
 from clew.models.settings import Settings
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.open_base import OpenBase
 from clew.store.remote import cypher
-from clew.store.remote.bolt import BoltServer, DatabaseLimits, GraphAddress, is_graph_address
+from clew.store.remote.bolt import BoltServer, DatabaseLimits, GraphAddress
 from clew.store.remote_bases import described_graph
 from clew.store.sources.bolt import plain_value
 from films import QUESTIONS, told
@@ -364,8 +365,8 @@ def test_what_was_read_is_kept_for_who_asks(films, tmp_path):
 
 
 def test_the_schemes_of_neo4j_are_addresses_and_no_others():
-    assert all(map(is_graph_address, ("bolt://h", "bolt+s://h", "bolt+ssc://h", "neo4j://h", "neo4j+s://h")))
-    assert not any(map(is_graph_address, ("postgresql://h", "http://h", "nodes.csv", None)))
+    assert all(map(is_bolt, ("bolt://h", "bolt+s://h", "bolt+ssc://h", "neo4j://h", "neo4j+s://h")))
+    assert not any(map(is_bolt, ("postgresql://h", "http://h", "nodes.csv", None)))
 
 
 def test_the_password_comes_from_the_address_the_file_or_the_environment(tmp_path):

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from clew.core.addresses import is_postgres
 from clew.core.errors import ClewError, InputError, NotFoundError
 from clew.server.access import Grant, Role, bearer, digest_of
 from clew.server.store import Actor, Row, Store, TeamFile
 from clew.server.team.users import NOBODY, Users, fits, hashed, is_outdated
 from clew.server.wire_team import AskedReply, AuditReply, TokenReply
-from clew.store.postgres import is_address
 
 DAY = 86_400.0
 """Seconds of a day."""
@@ -277,7 +277,7 @@ class Team:
 
 
 def _store(place: str | Path) -> Store:
-    if not is_address(place):
+    if not is_postgres(place):
         return TeamFile.open(Path(place))
     from clew.server.database import DatabaseStore  # an extra
 

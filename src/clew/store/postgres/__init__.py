@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from clew.store.graph.protocol import KnowledgeBase
     from clew.store.postgres.knowledge_base import PostgresKnowledgeBase
 
-SCHEMES = ("postgresql://", "postgres://")
-
-
-def is_address(text: object) -> bool:
-    """Return whether a text is an address in PostgreSQL: `postgresql://USER@HOST/DATABASE#BASE`."""
-    return isinstance(text, str) and text.startswith(SCHEMES)
-
 
 def is_sql(kb: KnowledgeBase) -> TypeGuard[PostgresKnowledgeBase]:
     """Return whether a base is in PostgreSQL, without importing the client."""

@@ -16,15 +16,9 @@ from clew.core.trace import span, within
 if TYPE_CHECKING:  # an extra
     from neo4j import Driver
 
-SCHEMES = tuple(f"{kind}{safety}://" for kind in ("bolt", "neo4j") for safety in ("", "+s", "+ssc"))
 SHOWN = 300
 """Maximum length of a server message in an error, in characters."""
 Record = list[Any]
-
-
-def is_graph_address(text: object) -> bool:
-    """Return whether a text is an address of a graph database: `bolt://HOST:7687/DATABASE` or `neo4j://…`."""
-    return isinstance(text, str) and text.startswith(SCHEMES)
 
 
 def quoted(name: str) -> str:

@@ -12,11 +12,11 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.core.addresses import is_bolt
 from clew.core.disk import list_files
 from clew.core.errors import InputError, SourceError
 from clew.store.graph.node_table import with_edge_groups
 from clew.store.graph.tables import Piece, Problem, Tables, Visibility, texts_of
-from clew.store.remote.bolt import is_graph_address
 from clew.store.sources.bolt import read_graph
 from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
@@ -144,7 +144,7 @@ def read_sources(
     for raw in raws:
         found.add(raw, None, options)
     for url in databases:
-        found.take(*(read_graph if is_graph_address(url) else read_database)(url, options))
+        found.take(*(read_graph if is_bolt(url) else read_database)(url, options))
     for path, kind in said:
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))
