@@ -85,6 +85,8 @@ def _first(query: ql.AnyQuery) -> ql.Query:
 
 def _solved(kb: KnowledgeBase, query: ql.AnyQuery) -> list[Cells] | None:
     """Return the columns of a query as the database of a base gives them, or None if it cannot carry it out."""
+    if kb.query_language is None:
+        return None
     shown = _first(query)
     scope = Scope(kb.schema).inside(shown.pattern)
     kinds = [scope.kind(column.expression) for column in shown.columns]
@@ -95,10 +97,9 @@ def _solved(kb: KnowledgeBase, query: ql.AnyQuery) -> list[Cells] | None:
             rows = _in_sql(kb, query)
         elif is_sparql(kb):
             rows = _in_sparql(kb, query)
-        elif is_cypher(kb):
-            rows = _in_cypher(kb, query)
         else:
-            return None
+            assert is_cypher(kb)
+            rows = _in_cypher(kb, query)
     except (CannotPrintError, QueryRefusedError):
         return None
     columns = zip(*rows, strict=True) if rows else [()] * len(kinds)
