@@ -12,8 +12,7 @@ from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import FORMS, Branch, Plan, Requirement, Translator, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import quantities
-from clew.answering.reading.scores import MentionScores, Scores
-from clew.answering.reading.scoring import length_scores
+from clew.answering.reading.scoring import MentionScores, Scores, length_scores
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.query import alternatives
 from clew.core.schema import NodeType, Relation, Schema, label_of, words_of

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.reading.scores import Floats
+from clew.answering.reading.encoders import Floats
 from clew.core.disk import refuse_link
 from clew.core.errors import CorruptError, ModelError
 from clew.models.embedding.onnx import DIMENSION

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.answering.reading.encoders import Floats
 from clew.answering.reading.plan import (
     COMPARISONS,
     FORMS,
@@ -29,7 +30,7 @@ from clew.answering.reading.plan import (
     Plan,
     Requirement,
 )
-from clew.answering.reading.scores import Floats, MentionScores, Scores
+from clew.answering.reading.scoring import MentionScores, Scores
 from clew.answering.reading.vocabulary import Vocabulary
 
 REQUIRED = 32
