@@ -7,22 +7,24 @@ relaxed requirements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
-from clew.answering.queries.certificates import formal_query
+from clew.answering.queries.certificates import certificate, formal_query
 from clew.answering.queries.execution import Result
-from clew.answering.queries.linking import Groundings, ground, hierarchies, keys_of, link, widened
+from clew.answering.queries.linking import Grounding, Groundings, ground, hierarchies, keys_of, link, widened
 from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.queries.query_answers import decisive_values, value_text, witnesses
+from clew.answering.queries.words import kind_in_words
 from clew.core import query as ql
 from clew.core.roles import Interpretation
-from clew.core.types import EMPTY, Evidence, Judgement, NodeSet, Value
+from clew.core.types import EMPTY, Answer, Evidence, Judgement, NodeSet, Value
 from clew.store.graph.protocol import KnowledgeBase
-from clew.store.index.protocol import Names
+from clew.store.index.protocol import Link, Names
 
 SIZES = (2, 3, 5, 8, 12)
 """Numbers of nodes per name, step by step (Fibonacci-like, as in FocusedRetriever)."""
@@ -260,3 +262,100 @@ def first_found(
         if executions[-1].is_answer:
             return executions[-1]
     return executions[0]
+
+
+def with_query(
+    answer: Answer, kb: KnowledgeBase, execution: Execution, *, by_text: bool = False, is_exact: bool = True
+) -> Answer:
+    """Add the query to an answer. With `by_text`, the query had no requirements on the answers.
+
+    With `is_exact=False`, omit the formal query: no query describes the paper's fixpoint on a cycle of requirements.
+    """
+    written = certificate(execution.executed, kb)
+    if by_text:
+        written = _in_words_only(written, "by what is written about them") | {"form": "text"}
+    elif not is_exact:
+        written = _in_words_only(written, "with each requirement checked separately")
+    return replace(
+        answer, query={**_query_json(execution, kb), **written}, notes=(*answer.notes, *_other_types(kb, execution))
+    )
+
+
+def _query_json(execution: Execution, kb: KnowledgeBase) -> dict[str, Any]:
+    """Return the interpreted query, the nodes of its names, and the relaxed requirements."""
+    asked = execution.asked
+    query = asked.query
+    order = query.order[0] if query.order else None
+    counted = order.expression if order and isinstance(order.expression, ql.Aggregate) else None
+    by = counted.over.edges[0] if counted and counted.over else None
+    denied = {id(edge) for part in ql.walk(query.pattern) if isinstance(part, ql.Not) for edge in _edges(part)}
+    types = {one.name: one.type for part in ql.walk(query) if isinstance(part, ql.Pattern) for one in part.variables}
+    return {
+        "target": {"name": asked.variable, "type": asked.type},
+        "triplets": [
+            {
+                "head": _end(edge.head, types),
+                "relation": edge.relation,
+                "tail": _end(edge.tail, types),
+                "negated": id(edge) in denied,
+            }
+            for edge in _edges(query.pattern)
+        ],
+        "constants": [_grounding(kb, grounding) for grounding in execution.groundings.values()],
+        "conditions": [
+            {
+                "variable": part.left.variable,
+                "attribute": part.left.name,
+                "comparison": part.comparison,
+                "value": str(part.right.value),
+            }
+            for part in ql.walk(query.pattern)
+            if isinstance(part, ql.Compare) and isinstance(part.left, ql.Attribute) and isinstance(part.right, ql.Value)
+        ],
+        "best": None if order is None else {"most": order.descending, "relation": by.relation if by else None},
+        "relaxed": [execution.how] if execution.how else [],
+        "unexplained": list(asked.unexplained),
+    }
+
+
+def _edges(part: Any) -> list[ql.Edge]:
+    return [one for one in ql.walk(part) if isinstance(one, ql.Edge)]
+
+
+def _end(end: str | ql.Constant, types: Mapping[str, str | None]) -> dict[str, Any]:
+    if isinstance(end, str):
+        return {"variable": end, "type": types.get(end)}
+    return (
+        {"constant": end.text, "type": end.type} if isinstance(end, ql.Named) else {"constant": str(end), "type": None}
+    )
+
+
+def _grounding(kb: KnowledgeBase, grounding: Grounding) -> dict[str, Any]:
+    return {
+        "text": grounding.constant.text,
+        "type": grounding.constant.type,
+        "nodes": _links(kb, grounding.links),
+        "alternatives": _links(kb, grounding.alternatives[:5]),
+    }
+
+
+def _links(kb: KnowledgeBase, links: Sequence[Link]) -> list[Mapping[str, Any]]:
+    refs = kb.refs([link.node for link in links])
+    return [
+        {"key": ref.key, "name": ref.name, "type": ref.type, "alias": link.alias, "how": link.how, "score": link.score}
+        for ref, link in zip(refs, links, strict=True)
+    ]
+
+
+def _other_types(kb: KnowledgeBase, execution: Execution) -> Iterator[str]:
+    """Yield a note for each name whose node has another type than the query states."""
+    told = partial(kind_in_words, kb.schema)
+    for constant, grounding in execution.groundings.items():
+        kinds = {ref.type for ref in kb.refs([link.node for link in grounding.links[:1]])} - {constant.type}
+        if constant.type is not None and kinds:
+            yield f"“{constant.text}” is a {told(kinds.pop())} here, not a {told(constant.type)}"
+
+
+def _in_words_only(written: dict[str, str], how: str) -> dict[str, str]:
+    """Return a certificate without the formal queries, which would have another meaning."""
+    return {"form": written["form"], "kind": written["kind"], "text": f"{written['text']}, {how}"}

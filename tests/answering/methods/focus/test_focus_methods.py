@@ -5,7 +5,7 @@ import pytest
 import clew
 from clew.answering.methods.answering import RetrievedNode
 from clew.answering.methods.catalog import ask, create
-from clew.answering.methods.focus.evidence import weighed
+from clew.answering.methods.focus.focus_plus import weighed
 from clew.answering.queries.interpretations import execute
 from clew.answering.roles.rerank import Judged, Listwise, Pairwise, Pointwise, keep_unjudged
 from clew.core.errors import InputError

@@ -16,14 +16,13 @@ Works with a model as parser and reranker, and without a model. Deviations from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from clew.answering.methods.answering import RetrievedNode, answer_nodes, answer_placed, nodes_of_type, rerank_groups
-from clew.answering.methods.focus.evidence import explained_share, weighed, with_query
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
-from clew.answering.queries.interpretations import Execution, first_found, near
+from clew.answering.queries.interpretations import Execution, first_found, near, with_query
 from clew.answering.queries.linking import hierarchies, with_known_names
 from clew.answering.queries.query_answers import unknown_answer, with_table
 from clew.answering.queries.sentences import description
@@ -246,3 +245,19 @@ def _indexes(tools: OpenBase) -> tuple[Index, ...]:
 def count_terms(text: str) -> float:
     """Return the number of terms as the weight of a text, if term frequencies are unknown."""
     return len(terms(text))
+
+
+def explained_share(question: str, asked: Interpretation, weight: Callable[[str], float]) -> float:
+    """Return the weighted share of a question that its query explains."""
+    whole = weight(question)
+    left = sum(weight(piece) for piece in asked.unexplained)
+    return max(0.0, 1 - left / whole) if whole else 1.0
+
+
+def weighed(filtered: Sequence[RetrievedNode], strand: Sequence[RetrievedNode], share: float) -> list[RetrievedNode]:
+    """Merge both lists by document score. Candidates that satisfy the query get `share` as a bonus."""
+    near = {one.node: one for one in strand}
+    for one in filtered:
+        nearness = near[one.node].nearness if one.node in near else 0.0
+        near[one.node] = replace(one, nearness=nearness, lead=share)
+    return sorted(near.values(), key=lambda one: -(one.nearness + one.lead))

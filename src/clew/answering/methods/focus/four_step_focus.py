@@ -26,11 +26,10 @@ from clew.answering.methods.answering import (
     nodes_of_type,
     rerank_groups,
 )
-from clew.answering.methods.focus.evidence import with_query
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, parser_for, reranker_for
 from clew.answering.queries.execution import satisfying
-from clew.answering.queries.interpretations import Execution
+from clew.answering.queries.interpretations import Execution, with_query
 from clew.answering.queries.linking import Unmatched, ground, link
 from clew.answering.queries.pushdown import found_nodes
 from clew.answering.reading.follow_ups import with_names
