@@ -173,11 +173,7 @@ class Proposer:
                 kept.append((path, score))
                 if len(kept) == 2 * PATHS:
                     break
-        if not kept:
-            return []
-        values = np.array([score for _, score in kept])
-        values -= np.logaddexp.reduce(values)
-        return [(path, float(value)) for (path, _), value in zip(kept, values, strict=True)]
+        return _normalised(kept)
 
     def _begin(self, mention: MentionScores) -> list[int]:
         """Return the hops that a path from a mention may start with."""
@@ -340,13 +336,7 @@ class Proposer:
             for second in self.leaving.get(int(ends[first]), ())
             if ends[second] == goal
         ]
-        found.sort(key=lambda pair: -pair[1])
-        found = found[: 2 * PATHS]
-        if not found:
-            return []
-        values = np.array([score for _, score in found])
-        values -= np.logaddexp.reduce(values)
-        return [(path, float(value)) for (path, _), value in zip(found, values, strict=True)]
+        return _normalised(sorted(found, key=lambda pair: -pair[1])[: 2 * PATHS])
 
     # Bodies
 
@@ -555,6 +545,13 @@ SURELY_DENIED = 0.98
 """Probability of negation above which joined names cannot be positive."""
 RAREST_PART = 0.001
 """Lower limit for the probability that a plan has a part, or lacks it."""
+
+
+def _normalised(paths: Paths) -> Paths:
+    """Turn the scores of paths into log-probabilities among them."""
+    values = np.array([score for _, score in paths])
+    values -= np.logaddexp.reduce(values)
+    return [(path, float(value)) for (path, _), value in zip(paths, values, strict=True)]
 
 
 def _parts_score(plan: Plan, scores: Scores) -> float:
