@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from clew.answering.queries.relation_paths import nameless_of
 from clew.answering.reading.encoders import Floats
-from clew.answering.reading.mentions import Topic
+from clew.answering.reading.mentions import Topic, mask_topics
 from clew.answering.reading.scoring import FOCUS
-from clew.answering.reading.topic_mask import mask_topics
 from clew.answering.reading.vocabulary import Hop, Vocabulary
 from clew.core.array_files import read_arrays
 from clew.core.errors import ModelError

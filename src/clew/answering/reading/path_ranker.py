@@ -19,11 +19,11 @@ import numpy as np
 from clew.answering.queries.relation_paths import Explorer, Lead, Move, RelationPath
 from clew.answering.reading.encoders import LEAST_PRIOR, SHIPPED, Encoders, Floats, unit
 from clew.answering.reading.fitted import Fitted, change_fit, keep_paths, paths_with_fit
+from clew.answering.reading.mentions import MASK
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Branch, Plan, Wording
 from clew.answering.reading.reader import BUDGET, CHOSEN_AMONG, shared_encoders
 from clew.answering.reading.scoring import FOCUS, HEADS, length_scores, shared_words
-from clew.answering.reading.topic_mask import MASK
 from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.errors import CorruptError
 from clew.core.scores import cosines, round_network

@@ -5,9 +5,8 @@ Similar questions then use the same path (reading/path_ranker.py), and the reade
 
 from __future__ import annotations
 
-from clew.answering.reading.mentions import find_topics
+from clew.answering.reading.mentions import find_topics, mask_topic
 from clew.answering.reading.path_ranker import PathRanker, Taught, keep_taught, rightness
-from clew.answering.reading.topic_mask import mask_topic
 from clew.core.errors import InputError
 from clew.lab.training.own_base import fit, read_asked
 from clew.store.confirmed import Confirmed, keep_confirmed, read_confirmed

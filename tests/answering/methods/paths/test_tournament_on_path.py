@@ -7,8 +7,8 @@ import pytest
 from clew.answering.methods.catalog import ask, create
 from clew.answering.methods.paths.search import MOST_EMBEDDED, ModelPathJudge, Shown, lexical, prefilter
 from clew.answering.queries.relation_paths import Move, RelationPath
+from clew.answering.reading.mentions import mask_topic
 from clew.answering.reading.path_ranker import read_taught
-from clew.answering.reading.topic_mask import mask_topic
 from clew.core.errors import InputError
 from clew.core.types import EMPTY, Path
 from clew.lab.training.feedback import confirm, learn

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from clew.answering.methods.paths.execution import Scored, answer_refined, best_ends, nothing_found, several
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import path_ranker_of
-from clew.answering.reading.mentions import Topic, find_topics
+from clew.answering.reading.mentions import Topic, find_topics, mask_topic
 from clew.answering.reading.path_ranker import PathRanker
-from clew.answering.reading.topic_mask import mask_topic
 from clew.core.types import Answer
 from clew.store.open_base import OpenBase
 

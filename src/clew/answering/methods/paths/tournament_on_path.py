@@ -55,8 +55,7 @@ from clew.answering.methods.paths.search import (
 from clew.answering.methods.protocol import WITHOUT_MODEL, Method
 from clew.answering.methods.role_choice import path_ranker_of
 from clew.answering.queries.relation_paths import Explorer, Hop, Lead, Move, RelationPath
-from clew.answering.reading.mentions import Topic, Topics, find_topics
-from clew.answering.reading.topic_mask import mask_topic, mask_topics
+from clew.answering.reading.mentions import Topic, Topics, find_topics, mask_topic, mask_topics
 from clew.answering.roles.score import FusedScorer
 from clew.core.trace import span
 from clew.core.types import Answer, NodeSet
