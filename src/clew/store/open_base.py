@@ -82,7 +82,7 @@ class OpenBase:
         """Open the knowledge base in a folder, or at an address: postgresql://…, sparql+http://…, bolt://…."""
         if is_remote(folder):
             return OpenRemoteBase(open_remote(str(folder)), model, embedder)
-        return stored_tools(open_stored(folder), model, embedder)
+        return open_base_of(open_stored(folder), model, embedder)
 
     @property
     def identity(self) -> str:
@@ -289,7 +289,7 @@ WITHOUT_RELATIONS = (
 )
 
 
-class ToolboxElsewhere(OpenBase):
+class OpenBaseElsewhere(OpenBase):
     """An opened base outside a folder, whose documents are indexed without relations."""
 
     @property
@@ -305,7 +305,7 @@ class ToolboxElsewhere(OpenBase):
         return self.vectors
 
 
-class OpenPostgresBase(ToolboxElsewhere):
+class OpenPostgresBase(OpenBaseElsewhere):
     """An opened base in PostgreSQL, with the same indexes in tables."""
 
     kb: PostgresKnowledgeBase
@@ -362,7 +362,7 @@ class OpenPostgresBase(ToolboxElsewhere):
         return remembered_embedder(self.kb)
 
 
-class OpenRemoteBase(ToolboxElsewhere):
+class OpenRemoteBase(OpenBaseElsewhere):
     """An opened graph in a remote store. Names, words and vectors come from its description."""
 
     kb: RemoteKnowledgeBase
@@ -378,7 +378,7 @@ class OpenRemoteBase(ToolboxElsewhere):
                 f"{self.kb!r} is too large to read its texts on demand: read them with "
                 "`clew build … --nodes-only` to search words and meanings (docs/sources.md)"
             )
-        return stored_tools(self.kb.described, None, self.embedder_given)
+        return open_base_of(self.kb.described, None, self.embedder_given)
 
     @property
     def described(self) -> StoredKnowledgeBase:
@@ -447,7 +447,7 @@ class OpenRemoteBase(ToolboxElsewhere):
         return None if self.kb.described is None else self.texts.remembered_embedder
 
 
-def stored_tools(
+def open_base_of(
     kb: StoredKnowledgeBase, model: LanguageModel | None = None, embedder: str | Embedder | None = None
 ) -> OpenBase:
     """Open a base that Clew stores, in a folder or in PostgreSQL."""
