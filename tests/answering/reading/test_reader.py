@@ -308,6 +308,20 @@ def test_of_several_values_of_an_attribute_each_is_enough(tmp_path):
     assert base.ask("How many boats have the harbour Leith or Wick?").value == 2
 
 
+def test_a_value_is_required_of_one_of_the_columns_that_have_it(tmp_path):
+    teams = ["Leith", "Oban", "Wick", "Leith", "Oban", "Wick"]
+    pairs = zip(teams, teams[1:] + teams[:1], strict=True)
+    nodes = [
+        {"id": f"m{at}", "type": "Match", "home_team": one, "away_team": two} for at, (one, two) in enumerate(pairs)
+    ]
+    (tmp_path / "nodes.jsonl").write_text("".join(json.dumps(node) + "\n" for node in nodes))
+    (tmp_path / "edges.csv").write_text("head,relation,tail\nm1,follows,m0\n")
+    clew.build([tmp_path / "nodes.jsonl", tmp_path / "edges.csv"], tmp_path / "matches.kb")
+    answer = clew.open(tmp_path / "matches.kb").ask("Which matches had the home team Leith and the away team Oban?")
+    assert " or " not in answer.query["text"]
+    assert {one.node.key for one in answer.matches} == {"m0", "m3"}
+
+
 def test_a_unit_does_not_stand_for_the_numbers_that_have_it():
     schema = Schema((NodeType("Pole", 9, attributes=("height", "colour")),), (), {"height": "text", "colour": "text"})
     values = {"height": ("2 cubits", "3 cubits", "9 cubits (tall)"), "colour": ("dark crimson", "teal", "beige")}

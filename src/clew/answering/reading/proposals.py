@@ -8,7 +8,7 @@ graph, it excludes paths that reach no node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -61,6 +61,8 @@ STEPPED = 1.0
 """Score change for the row next to a row, if the question has a word for it."""
 RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
+SHORTER = -0.7
+"""Score change per word by which a value is shorter than a value of another attribute that contains it."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
@@ -509,25 +511,37 @@ class Proposer:
                 ((Requirement(switch, "=", value=true),), likely + float(np.log(share))) for true, share in truths
             ]
             options.append([((), float(scores.switches[0])), *required])
-        said: dict[int, list[str]] = {}
+        said: list[tuple[int, str]] = []
         for attribute, value in scores.categories:
             if here[attribute] and (attribute, value) in scores.denied:
                 options.append([((), -2.0), ((Requirement(attribute, "!=", value=value),), -0.3)])
             elif here[attribute]:
-                said.setdefault(attribute, []).append(value)
-        for attribute, values in said.items():
-            each = tuple(Requirement(attribute, "=", value=value) for value in values)
-            options.append([((), -2.0)])
-            if len(values) == 1 or self.vocabulary.attributes[attribute].is_list:
-                options[-1].append((each, -0.3))
-            if len(values) > 1:
-                options[-1].append(((replace(each[0], value=tuple(values)),), -0.3))
+                said.append((attribute, value))
+        options += map(self._value_choices, _said_once(said))
         found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
         for choices in options:
-            longer = [((*chosen, *some), score + more) for chosen, score in found for some, more in choices]
+            longer = [
+                ((*chosen, *some), score + more)
+                for chosen, score in found
+                for some, more in choices
+                if not _same_attribute(chosen, some)
+            ]
             found = sorted(longer, key=lambda pair: -pair[1])[:REQUIRED]
         for chosen, score in found:
             yield replace(plan, requirements=chosen), score + _between(chosen)
+
+    def _value_choices(self, said: Mapping[int, Sequence[str]]) -> list[tuple[tuple[Requirement, ...], float]]:
+        """Return the conditions that values in a question may be: on one of several attributes, or none."""
+        longest = max(len(value.split()) for values in said.values() for value in values)
+        choices: list[tuple[tuple[Requirement, ...], float]] = [((), -2.0)]
+        for attribute, values in said.items():
+            each = tuple(Requirement(attribute, "=", value=value) for value in values)
+            score = -0.3 + SHORTER * (longest - max(len(value.split()) for value in values)) * (len(said) > 1)
+            if len(values) == 1 or self.vocabulary.attributes[attribute].is_list:
+                choices.append((each, score))
+            if len(values) > 1:
+                choices.append(((replace(each[0], value=tuple(values)),), score))
+        return choices
 
     @staticmethod
     def _likeliest(raw: Floats, allowed: NDArray[np.bool_], most: int) -> list[tuple[int, float]]:
@@ -580,6 +594,36 @@ def _is_even(plan: Plan, scores: Scores) -> bool:
         if len(group) > 1 and (len(said) > 1 or (is_denied and said == {False})):
             return False
     return True
+
+
+def _said_once(said: Sequence[tuple[int, str]]) -> list[dict[int, list[str]]]:
+    """Group values by the words that say them. The same words are a value of one attribute only, of several possible ones.
+
+    Different values of one attribute are one group, unless other attributes have them too.
+    """
+    groups: list[tuple[set[str], dict[int, list[str]]]] = []
+    for attribute, value in sorted(said, key=lambda pair: -len(pair[1].split())):
+        words = set(value.lower().split())
+        same = next((own for every, own in groups if words <= every and own.keys() != {attribute}), None)
+        if same is None:
+            groups.append((words, {attribute: [value]}))
+        else:
+            same.setdefault(attribute, [value])
+    found: list[dict[int, list[str]]] = []
+    for _, own in groups:
+        alike = next((one for one in found if len(own) == 1 and one.keys() == own.keys()), None)
+        if alike is None:
+            found.append(own)
+        else:
+            for attribute, values in own.items():
+                alike[attribute] += values
+    return found
+
+
+def _same_attribute(chosen: Sequence[Requirement], some: Sequence[Requirement]) -> bool:
+    """Return whether two values are required of one attribute."""
+    said = {one.attribute for one in chosen if isinstance(one.value, str) and one.operator == "="}
+    return any(one.attribute in said and isinstance(one.value, str) and one.operator == "=" for one in some)
 
 
 def _between(requirements: Sequence[Requirement]) -> float:
