@@ -1,6 +1,7 @@
 """Names that the base does not have are reported and nothing is answered; misspelled and short ones are linked."""
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,16 @@ def base(tmp_path_factory):
     (folder / "edges.tsv").write_text("source\trelation\ttarget\n" + "".join("\t".join(edge) + "\n" for edge in EDGES))
     clew.build([folder / "nodes.jsonl", folder / "edges.tsv"], folder / "modules.kb")
     return clew.open(folder / "modules.kb")
+
+
+def test_a_name_that_the_base_has_is_not_called_unknown(data, tmp_path):
+    with tarfile.open(data / "wikitablequestions" / "tables.tar.xz") as archive:
+        archive.extract("203-548.csv", tmp_path, filter="data")
+    clew.build([tmp_path / "203-548.csv"], tmp_path / "medals.kb")
+    answer = clew.open(tmp_path / "medals.kb").ask(
+        "what was the total number of gold awards won between spain and egypt?"
+    )
+    assert not answer.unknown
 
 
 @pytest.mark.parametrize(

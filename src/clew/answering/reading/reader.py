@@ -255,10 +255,15 @@ class LearnedReader:
             known = self._without_words_of_texts(known)
             spans = unknown_spans(known, self._schema_terms.words)
             texts = [question[a:b] for a, b in spans if not any(a < one.end and one.start < b for one in added)]
-        unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts)
+        unknown = tuple(UnknownName(text, close_names(text, self.names)) for text in texts if not self._has(text))
         left = 1 - max((word.likely for word in known.words), default=0.0)
         certainty = max(known.certainty * left, min(known.certainty, DROPPED))
         return replace(known, unknown=unknown, certainty=certainty)
+
+    def _has(self, text: str) -> bool:
+        """Return whether the base has a name or a value that is spelled like a text."""
+        values = (value.lower() for values in self.values.values() for value in values)
+        return any(link.how == "exact" for link in self.names.spelled(text, k=1)) or text.lower() in values
 
     def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
         """Return spans of ordinary words that may be names and match a name exactly, such as a module called "re"."""
