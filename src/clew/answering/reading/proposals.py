@@ -597,7 +597,7 @@ def _is_even(plan: Plan, scores: Scores) -> bool:
 
 
 def _said_once(said: Sequence[tuple[int, str]]) -> list[dict[int, list[str]]]:
-    """Group values by the words that say them. The same words are a value of one attribute only, of several possible ones.
+    """Group values by the words that say them. These words are a value of only one of several attributes.
 
     Different values of one attribute are one group, unless other attributes have them too.
     """
