@@ -165,6 +165,8 @@ class Words:
         """Return the predicate of nodes with the highest or lowest value: "have the most beds", "were opened first"."""
         have, be, most = "has" if one else "have", "is" if one else "are", "most" if order.descending else "fewest"
         expression = order.expression
+        if isinstance(expression, ql.Call) and expression.function == "row":
+            return f"{be} {'last' if order.descending else 'first'} in the table"
         if isinstance(expression, ql.Call) and expression.function == "number":
             expression = expression.arguments[0]
         if isinstance(expression, ql.Attribute):
