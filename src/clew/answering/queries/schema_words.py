@@ -76,6 +76,8 @@ def value_sentence(name: str, attribute: str, unit: str, value: Value) -> str:
         return f"{name} has {shown} {singular(attribute) if value == 1 else attribute}"
     if is_participle(attribute, "date" if "-" in shown else "") and shown[:1].isdigit():
         return f"{name} was {attribute} {_when(shown)}"
+    if shown == name:
+        return f"The {attribute} is {name}"
     return f"The {attribute} of {name} {'are' if is_countable(attribute) and ', ' in shown else 'is'} {shown}"
 
 
