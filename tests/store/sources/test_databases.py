@@ -183,6 +183,24 @@ def test_references_that_nobody_declared_are_seen_from_names_and_values(tmp_path
     assert nodes_of(tables)["companies/1"]["rank_id"] == 9
 
 
+def test_a_database_without_declared_keys_has_those_of_its_names_and_values(tmp_path):
+    script = """
+    CREATE TABLE person (person_id INT, born INT);
+    CREATE TABLE condition (condition_id INT, condition_name TEXT);
+    CREATE TABLE diagnosis (person_id INT, main_condition_id INT, day TEXT);
+    INSERT INTO person VALUES (1, 1950), (2, 1951), (9, 1976);
+    INSERT INTO condition VALUES (50, 'asthma'), (51, 'gout');
+    INSERT INTO diagnosis VALUES (1, 50, '2020-01-01'), (9, 50, '2021-01-01'), (9, 50, '2022-01-01');
+    """
+    tables = read_sources([database(tmp_path / "clinic.db", script)])
+    ends = {(head.partition("/")[0], relation, tail) for head, relation, tail in edges_of(tables)}
+    assert ends == {
+        ("diagnosis", "person", "person/1"),
+        ("diagnosis", "person", "person/9"),
+        ("diagnosis", "main_condition", "condition/50"),
+    }
+
+
 def test_keys_of_several_columns_and_of_none_work(tmp_path):
     file = database(
         tmp_path / "rooms.db",

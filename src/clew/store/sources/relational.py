@@ -78,7 +78,10 @@ class _Loaded:
 
 
 def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, list[str]]:
-    """Read a database by URL or file as a graph, and the names of all its columns."""
+    """Read a database by URL or file as a graph, and the names of all its columns.
+
+    If it declares no keys, they are inferred from names and values, as for files.
+    """
     shown = str(source).rpartition("@")[2]
     declared, contents, notes = {}, {}, []
     binary = []
@@ -105,7 +108,8 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
     if len(empty) == len(contents):
         raise SourceError("the database contains no rows", file=shown)
     sources = {name: Piece(pa.table({}), f"{shown}, table {name}") for name in contents}
-    found = _loaded(contents, sources, options, declared)
+    has_keys = any(table.key or table.foreign for table in declared.values())
+    found = _loaded(contents, sources, options, declared if has_keys else None)
     if moved := [name for name, loaded in found.items() if not len(loaded.keys) and name not in empty]:
         notes.append(f"Columns of the tables whose keys they have: the tables {', '.join(moved)}.")
     columns = list(dict.fromkeys(column for table in declared.values() for column in table.columns))
