@@ -106,3 +106,22 @@ def test_spoken_names_come_before_identifiers_and_others_are_further_names():
     )
     assert (found["heroes"].named_by, found["heroes"].other_names) == (("localized_name",), ["name"])
     assert found["routes"].other_names == ["route_long_name"]
+
+
+def test_keys_may_be_called_like_their_table_with_id_or_without():
+    found = tables(
+        kinds={"kind": [1, 2], "kindname": ["Drama", "Comedy"]},
+        orders={"orderid": [1, 2, 3], "tax": [5, 6, 7]},
+        lines={"orderid": [1, 1, 3], "kind": [2, 1, 2]},
+    )
+    assert references(found["lines"]) == {"orderid": ("orders", "orderid"), "kind": ("kinds", "kind")}
+
+
+def test_a_key_that_two_tables_share_is_that_of_the_table_it_is_named_after():
+    found = tables(
+        products={"prod_id": [1, 2, 3], "title": ["Ace", "Bee", "Cat"]},
+        inventory={"prod_id": [1, 2, 3], "stock": [4, 0, 4]},
+        lines={"prod_id": [1, 1, 3], "quantity": [2, 1, 2]},
+    )
+    assert [references(found[name]) for name in ("products", "inventory")] == [{}, {"prod_id": ("products", "prod_id")}]
+    assert references(found["lines"]) == {"prod_id": ("products", "prod_id")}

@@ -38,6 +38,8 @@ MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
 """Minimum share of distinct values found in another table: with a header that names the table, and without."""
 MIN_SPLIT = 0.05
 """Minimum share of filled cells with the separator of a list."""
+MIN_STEM = 3
+"""Minimum number of letters of a short form of the name of a table in the header of its key."""
 MAX_TARGETS = 20
 """Maximum number of columns of a table to which others may refer, so that the cost is not quadratic."""
 MAX_PANEL_COLUMNS = 3
@@ -289,15 +291,35 @@ def nouns_of(table: str) -> set[str]:
     return {whole, singular(whole), whole.removesuffix("es")}
 
 
+def _key_headers(table: str) -> set[str]:
+    """Return possible headers of the key of a table, such as `order_id` and `orderid` for `orders`."""
+    return {f"{one}{ending}" for one in nouns_of(table) for ending in (*KEY_ENDINGS, "id")}
+
+
+def _shortens(header: str, table: str) -> bool:
+    """Return whether a header of a key begins like the name of a table: `prod_id` of `products`."""
+    stem, _, ending = plain(header).rpartition("_")
+    return len(stem) >= MIN_STEM and f"_{ending}" in KEY_ENDINGS and plain(table).startswith(stem)
+
+
 def _own_key(table: str, columns: Mapping[str, ColumnProfile], tables: Mapping[str, Content]) -> tuple[str, ...]:
     """Return the unique column that is named like the key of this table.
 
-    The first column may have the name of any key (`playerID`), unless it is named after another table.
+    The first column may have the name of any key (`playerID`), unless it is named after another table. The same column
+    of two tables (`prod_id`) is the key of the table that it is named after (`products`).
     """
-    of_others = {f"{one}{end}" for other in tables if other != table for one in nouns_of(other) for end in KEY_ENDINGS}
-    called = GENERAL_KEYS | {f"{one}{ending}" for one in nouns_of(table) for ending in KEY_ENDINGS}
+    of_others = {one for other in tables if other != table for one in _key_headers(other)}
+    of_others |= {
+        plain(name)
+        for other in tables
+        if other != table
+        for name in tables[other]
+        if name in columns and _shortens(name, other) and not _shortens(name, table)
+    }
+    called = GENERAL_KEYS | _key_headers(table)
     unique = [name for name, column in columns.items() if column.is_unique and column.kind in ("text", "integer")]
     own = [name for name in unique if plain(name) in called]
+    own += [name for name in unique if columns[name].kind == "integer" and plain(name) in nouns_of(table)]
     own += [name for name in list(columns)[:1] if name in unique and plain(name).endswith(KEY_ENDINGS)]
     return tuple(name for name in own if not f"_{plain(name)}".endswith(tuple(f"_{one}" for one in of_others)))[:1]
 
@@ -406,7 +428,7 @@ def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
 
     In the table itself the header must contain more: `parent_category_id` of categories.
     """
-    names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "_id")}
+    names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "_id", "id")}
     names |= {plain(target)} - GENERAL_KEYS - {"name", "title", "label", ""}
     fitting = [one for one in names if header.endswith(f"_{one}") or (header == one and not is_own)]
     return max(map(len, fitting), default=0)
