@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 import clew
+from clew.core.errors import SourceError
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.profile import profile_tables
 from clew.store.sources.read import read_sources
@@ -58,6 +59,15 @@ def test_an_update_knows_the_keys_and_the_attributes_of_a_table(tmp_path):
     base = clew.open(tmp_path / "some.kb").update([tmp_path / "people.csv"])
     assert {row.name: row.count for row in base.schema.node_types} == {"city": 2, "person": 3}
     assert (base.show("people/2")["name"], base.show("people/2")["attributes"]) == ("Rob", {"type_": "guest"})
+
+
+def test_a_file_without_rows_is_left_out_beside_others(shop):
+    (shop / "returns.csv").write_text("order_id,reason\n")
+    tables = read_sources([shop])
+    assert f"Files without rows: {shop / 'returns.csv'}." in tables.notes
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 10
+    with pytest.raises(SourceError, match="a header but no rows"):
+        read_sources([shop / "returns.csv"])
 
 
 def test_values_that_are_mostly_elsewhere_are_no_reference(shop):

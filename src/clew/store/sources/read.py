@@ -73,6 +73,8 @@ class _Found:
     edge_tables: list[RawTable] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     skipped: list[Problem] = field(default_factory=list)
+    empty: list[Path] = field(default_factory=list)
+    """Files with a header but no rows."""
     answers: list[str] = field(default_factory=list)
     implicit: bool = False
     """Whether entities that only edges name also become nodes. `take` does not change it."""
@@ -152,6 +154,10 @@ def read_sources(
         for file in _files(path, found, options.follow_links) if path.is_dir() else [path]:
             with readable(file):
                 _read(file, kind, options, found)
+    if found.empty:
+        if not (found.nodes or found.edges or found.edge_tables or found.things or found.rdf.files):
+            raise SourceError("the file has a header but no rows", file=found.empty[0])
+        found.notes.append(f"Files without rows: {', '.join(map(str, found.empty))}.")
     found.settle(options)
     if found.rdf.files:
         described, linked, notes = found.rdf.pieces(partial=partial, include=options.include)
@@ -261,7 +267,8 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     else:
         raw, skipped = read_delimited(data, dialect, str(path), skip_bad=options.skip_bad)
         if not raw.table.num_rows:
-            raise SourceError("the file has a header but no rows", file=path)
+            found.empty.append(path)
+            return
         for part in plain_tables(raw):
             found.add(part, said, options)
     found.skipped += skipped
