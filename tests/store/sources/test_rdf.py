@@ -50,6 +50,16 @@ def test_labels_comments_types_and_literals_become_what_they_mean(turtle):
     assert nodes["_:b0"]["name"] == "someone"
 
 
+def test_a_name_may_be_of_any_vocabulary(tmp_path):
+    (tmp_path / "grid.ttl").write_text(
+        '@prefix ex: <http://ex.org/> . ex:a1 a ex:Line ; ex:Thing.name "North line" ; ex:Line.length 5 .'
+        ' ex:a2 a ex:Pump ; ex:name "P 2" ; <http://www.w3.org/2000/01/rdf-schema#label> "Second pump" .'
+    )
+    nodes = {row["key"]: row for row in read_sources([tmp_path / "grid.ttl"]).nodes[0].table.to_pylist()}
+    assert (nodes["http://ex.org/a1"]["name"], nodes["http://ex.org/a1"]["Line.length"]) == ("North line", 5)
+    assert (nodes["http://ex.org/a2"]["name"], nodes["http://ex.org/a2"]["aliases"]) == ("Second pump", ["P 2"])
+
+
 def test_edges_keep_relations_of_the_same_last_name_apart(turtle):
     edges = {tuple(row.values()) for row in read_sources([turtle]).edges[0].table.to_pylist()}
     assert edges == {

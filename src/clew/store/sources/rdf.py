@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from clew.core.errors import SourceError, needing
 from clew.store.graph.tables import EDGE_COLUMNS, NODE_COLUMNS, Piece
+from clew.store.sources.columns import NAMES as HEADERS
+from clew.store.sources.columns import plain
 from clew.store.sources.files import RDF_FORMATS, SourceOptions, kind_of, line_at, read_utf8
 from clew.store.sources.jsonl import column_of
 
@@ -256,19 +258,26 @@ class RdfGraph:
     @property
     def labels(self) -> dict[str, str]:
         """The best name of every resource with a name."""
-        named = ((key, self._texts(resource, self.names)) for key, resource in self.resources.items())
+        named = ((key, self._texts(resource, self.every_name)) for key, resource in self.resources.items())
         return {key: names[0] for key, names in named if names and names[0]}
+
+    @cached_property
+    def every_name(self) -> tuple[str, ...]:
+        """The predicates of names, then those of other vocabularies that are called so: `…#name`, `…#Thing.name`."""
+        used = {predicate for resource in self.resources.values() for predicate in resource.literals}
+        called = {one for one in used if plain(local_name(one).rpartition(".")[2]) in HEADERS["full"]}
+        return (*self.names, *sorted(called - {*self.names, *ALIASES}))
 
     def attributes(self, resources: Iterable[_Resource], labels: Mapping[str, str]) -> dict[str, str]:
         """Return the attribute names of predicates with literals."""
         told = {predicate for resource in resources for predicate in resource.literals}
-        names = short_names(told - {*self.names, *ALIASES, *self.texts}, labels, self.prefixes)
+        names = short_names(told - {*self.every_name, *ALIASES, *self.texts}, labels, self.prefixes)
         return {predicate: name + "_" if name in NODE_COLUMNS else name for predicate, name in names.items()}
 
     def _aliases(self, key: str) -> list[str]:
         if key not in self.resources:
             return []
-        names = self._texts(self.resources[key], self.names)
+        names = self._texts(self.resources[key], self.every_name)
         return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # triples have no order
 
     def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
