@@ -23,7 +23,7 @@ ex:ann a owl:NamedIndividual, ex:Person ;
     rdfs:comment "A painter."@en, "Eine Malerin."@de ;
     ex:age 41 ; ex:height "1.7"^^xsd:double ; ex:born "1980-02-29"^^xsd:date ; ex:alive true ;
     ex:nick "A", "Nan" ; ex:knows ex:bob, [ rdfs:label "someone" ] ; other:knows ex:Barack_Obama .
-ex:bob a ex:Person ; skos:prefLabel "Bob" ; rdfs:label "Robert" ; ex:age "unknown"^^xsd:integer .
+ex:bob a ex:Person ; ex:nick "Bobby" ; skos:prefLabel "Bob" ; rdfs:label "Robert" ; ex:age "unknown"^^xsd:integer .
 ex:Person a owl:Class ; rdfs:label "person"@en ; rdfs:subClassOf ex:Agent .
 ex:knows rdfs:label "is acquainted with"@en .
 """
@@ -43,7 +43,7 @@ def test_labels_comments_types_and_literals_become_what_they_mean(turtle):
     assert (ann["name"], ann["type"], ann["aliases"], ann["text"]) == ("Ann", "person", ["Annie"], "A painter.")
     assert (ann["height"], ann["born"], ann["alive"]) == (1.7, datetime.date(1980, 2, 29), True)
     assert (ann["age"], nodes["http://ex.org/bob"]["age"]) == ("41", "unknown"), "one value breaks its promise"
-    assert ann["nick"] == ["A", "Nan"]
+    assert (ann["nick"], nodes["http://ex.org/bob"]["nick"]) == (["A", "Nan"], ["Bobby"])
     bob = nodes["http://ex.org/bob"]
     assert (bob["name"], bob["aliases"]) == ("Bob", ["Robert"])
     assert nodes["http://ex.org/Barack_Obama"]["name"] == "Barack Obama"

@@ -215,7 +215,8 @@ def column_of(values: Sequence[Any]) -> pa.Array:
 
 def _lists(values: Sequence[Any]) -> pa.Array:
     try:
-        lists = pa.array(values, pa.list_(pa.string()))
+        held = [[value] if isinstance(value, str) else value for value in values]
+        lists = pa.array(held, pa.list_(pa.string()))
         if not lists.flatten().null_count:
             return lists
     except (pa.ArrowInvalid, pa.ArrowTypeError):  # items or values that are not texts
