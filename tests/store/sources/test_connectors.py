@@ -59,6 +59,21 @@ name: eaten by
 """
 
 
+def test_properties_of_obo_terms_are_attributes_with_their_types(tmp_path):
+    path = written(
+        tmp_path,
+        "linkers.obo",
+        "[Term]\nid: X:1\nname: DSS\n"
+        'property_value: spacerLength: "11.4" xsd:float\n'
+        'property_value: http://ex.org/made_by "Ann \\"A\\"" xsd:string\n'
+        'property_value: P:2 "red" xsd:string\nproperty_value: P:2 "blue" xsd:string\nproperty_value: seeAlso X:1\n'
+        "[Term]\nid: X:2\nname: EDC\n[Typedef]\nid: P:2\nname: has colour\n",
+    )
+    dss, edc = nodes_of(read_sources([path])).values()
+    assert (dss["spacerLength"], dss["made_by"], dss["has_colour"]) == (11.4, 'Ann "A"', ["red", "blue"])
+    assert "spacerLength" not in edc
+
+
 def test_obo_terms_have_names_synonyms_definitions_and_relations(tmp_path):
     path = written(tmp_path, "animals.obo.gz", OBO)
     tables = read_sources([path])

@@ -1,4 +1,4 @@
-"""OBO reader: terms of an ontology with synonyms, definitions and relations."""
+"""OBO reader: terms of an ontology with synonyms, definitions, properties and relations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from clew.core.errors import SourceError
-from clew.store.graph.tables import Piece, Tables
+from clew.store.graph.tables import NODE_COLUMNS, Piece, Tables
+from clew.store.sources.jsonl import column_of
+from clew.store.sources.rdf import XSD, Text, local_name
 
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LISTS = {"xref": "xrefs", "alt_id": "alt_ids", "subset": "subsets"}
 """Names of the lists that tags become."""
+_PROPERTY = re.compile(r'(\S+?):?\s+("(?:[^"\\]|\\.)*")\s*(\S*)')
+"""A property with a value: its id, the quoted value, and the datatype."""
 _EDGE_TAGS = ("is_a", "instance_of", "relationship")
 
 
@@ -59,7 +63,7 @@ def read_obo(data: bytes, file: str, default_type: str | None = None) -> Tables:
     }
     text = pa.schema([(name, pa.string()) for name in table])
     edge_piece = Piece(pa.table(table, text), file, lines=lines)
-    return Tables((_nodes(terms, kind, file),), (edge_piece,), notes=tuple(notes))
+    return Tables((_nodes(terms, kind, file, names),), (edge_piece,), notes=tuple(notes))
 
 
 def stanzas(text: str) -> Iterator[Stanza]:
@@ -98,7 +102,18 @@ def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield tag, words[0]
 
 
-def _nodes(terms: list[Stanza], kind: str, file: str) -> Piece:
+def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, list[object]]:
+    """Return the values of a term's properties by name, parsed by their datatypes."""
+    found: dict[str, list[object]] = {}
+    for content in stanza.tags.get("property_value", ()):
+        if written := _PROPERTY.match(content):
+            name = (names.get(written[1]) or local_name(written[1])).replace(" ", "_")
+            value = Text(quotation(written[2]), "", written[3].replace("xsd:", XSD, 1)).parsed()
+            found.setdefault(name + "_" if name in NODE_COLUMNS else name, []).append(value)
+    return found
+
+
+def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> Piece:
     columns = {
         "key": pa.array([stanza.first("id") for stanza in terms], pa.string()),
         "type": pa.array([stanza.first("namespace") or kind for stanza in terms], pa.string()),
@@ -111,6 +126,10 @@ def _nodes(terms: list[Stanza], kind: str, file: str) -> Piece:
         if any(tag in stanza.tags for stanza in terms):
             values = [[content.split(" ", 1)[0] for content in stanza.tags.get(tag, ())] for stanza in terms]
             columns[name] = pa.array(values, pa.list_(pa.string()))
+    told = [_properties(stanza, names) for stanza in terms]
+    for name in dict.fromkeys(name for one in told for name in one if name not in columns):
+        cells = [one.get(name, [None]) for one in told]
+        columns[name] = column_of([cell[0] if len(cell) == 1 else list(map(str, cell)) for cell in cells])
     return Piece(pa.table(columns), file, lines=pa.array([stanza.line for stanza in terms], pa.int64()))
 
 

@@ -26,7 +26,7 @@ _RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _OBO = "http://www.geneontology.org/formats/oboInOwl#"
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
 _OWL = "http://www.w3.org/2002/07/owl#"
 _SCHEMA = ("http://schema.org/", "https://schema.org/")
 _TITLES = ("http://purl.org/dc/terms/", "http://purl.org/dc/elements/1.1/")
@@ -63,7 +63,7 @@ class Text:
 
     def parsed(self) -> object:
         """Parse the value by its datatype. Return the text if it is invalid."""
-        parse = _PARSERS.get(self.datatype.removeprefix(_XSD)) if self.datatype.startswith(_XSD) else None
+        parse = _PARSERS.get(self.datatype.removeprefix(XSD)) if self.datatype.startswith(XSD) else None
         if parse is None:
             return self.value
         try:
