@@ -277,6 +277,13 @@ def test_json_rows_are_a_table_with_or_without_a_header(tmp_path, rows, columns)
     assert table.table.num_rows == 2
 
 
+def test_nodes_beside_edges_are_named_as_tables_are(tmp_path):
+    (tmp_path / "concepts.csv").write_text("ID,GLOSS,FIELD,DEFINITION\n1,DUST,World,Grains.\n2,ASH,World,Of fire.\n")
+    (tmp_path / "relations.csv").write_text("SOURCE,RELATION,TARGET\n1,similar,2\n")
+    [nodes] = read_sources([tmp_path / "concepts.csv", tmp_path / "relations.csv"]).nodes
+    assert nodes.table["name"].to_pylist() == ["DUST", "ASH"]
+
+
 def test_edges_that_describe_their_ends_make_nodes_of_them(tmp_path):
     content = (
         "relation,display_relation,x_index,x_id,x_type,x_name,y_index,y_id,y_type,y_name\n"

@@ -26,7 +26,7 @@ from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
 from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
-from clew.store.sources.profile import profile_column
+from clew.store.sources.profile import profile_column, profile_tables
 from clew.store.sources.rdf import RdfGraph
 from clew.store.sources.relational import read_database, read_tables
 from clew.store.sources.stark import read_stark, stark_folder
@@ -99,6 +99,11 @@ class _Found:
         key = roles.get("key")
         is_given = "key" in options.columns or key != roles.get("name")
         if key is not None and (self.partial or is_given or profile_column(key, raw.table[key]).is_unique):
+            if "name" not in roles and not self.partial and not is_plainly("nodes", Path(raw.file)):
+                free = {one: raw.table[one] for one in raw.table.column_names if one not in roles.values()}
+                profile = profile_tables({"node": free})["node"]
+                if len(profile.named_by) == 1 and not profile.is_panel:
+                    options = replace(options, columns={**options.columns, "name": profile.named_by[0]})
             self.nodes.append(as_nodes(raw, options, partial=self.partial))
             return
         declared = {role: column for role, column in roles.items() if role in ("type", "name")}
