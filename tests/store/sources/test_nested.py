@@ -130,3 +130,15 @@ def test_records_nested_in_parquet_are_tables(tmp_path):
     tables = read_sources([tmp_path / "orders.parquet"])
     assert names(tables, "line") == ["tent", "rope", "axe"]
     assert relations(tables) == {"order"}
+
+
+def test_a_file_without_a_word_in_its_name_is_called_like_the_field_with_its_rows():
+    rounds = [{"name": "Round 1", "day": 1}, {"name": "Round 2", "day": 2}]
+    assert list(nested_tables({"name": "League", "rounds": rounds}, "en.1")) == ["rounds"]
+    assert list(nested_tables({"name": "League", "rounds": rounds}, "league")) == ["league"]
+
+
+def test_names_of_nested_records_may_repeat():
+    parts = [{"path": f"/items/{own}/{part}", "name": part} for own in "ab" for part in ("Hull", "Sail")]
+    tables = nested_tables([{"name": "Ara", "parts": parts[:2]}, {"name": "Bia", "parts": parts[2:]}], "boats")
+    assert [row["name"] for row in tables["parts"]] == ["Hull", "Sail", "Hull", "Sail"]

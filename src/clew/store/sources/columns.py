@@ -56,6 +56,7 @@ _RELATIONS = (
     *("relation", "predicate", "relationship", "rel", "relation_type", "relation_name", "edge_type", "property"),
     *("link_type", "relationship_type", "edge", "edge_label", "type", "label", "name", "r", "p"),
 )
+_WORD = re.compile(r"[^\W\d_]{3}")
 _NEO4J = re.compile(r":(ID|LABEL|START_ID|END_ID|TYPE)(\(.*\))?$")
 Kind = Literal["nodes", "edges"]
 
@@ -80,6 +81,11 @@ def plain(name: str) -> str:
         return marked[1].lower()
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[^a-z0-9_]+", "_", spaced.lower()).rstrip("_")
+
+
+def is_worded(name: str) -> bool:
+    """Return whether the name of a table contains a word, not only numbers and abbreviations such as `en.1`."""
+    return _WORD.search(name) is not None
 
 
 def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | None:

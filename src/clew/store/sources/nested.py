@@ -11,7 +11,7 @@ from statistics import mean
 from typing import Any
 
 from clew.core.nouns import singular
-from clew.store.sources.columns import GENERAL_KEYS, NAMES, plain
+from clew.store.sources.columns import GENERAL_KEYS, NAMES, is_worded, plain
 
 Record = dict[str, Any]
 
@@ -28,11 +28,14 @@ MAX_FIELDS = 30
 
 
 def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
-    """Return the tables of a JSON document by name. Its main table is called `name`. Empty if it has no objects."""
+    """Return the tables of a JSON document by name. Empty if it has no objects.
+
+    A single main table is called `name`, or like its field if `name` has no word.
+    """
     tables: dict[str, list[Record]] = {}
     parts = _parts(document)
     for part, records in parts.items():
-        _add(part if len(parts) > 1 else name, records, tables)
+        _add(part if len(parts) > 1 or (part and not is_worded(name)) else name, records, tables)
     return tables
 
 
@@ -102,7 +105,7 @@ def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> N
         if objects and len(objects) == len(values):
             if all(isinstance(item, dict) for one in objects for item in one.values()) and _is_map(objects):
                 rows = [_map_records(record.get(field) or {}) for record in records]
-                _add_rows(name, field, records, rows, tables)
+                _add_rows(name, field, records, rows, tables, is_map=True)
             else:
                 _list_items(records, field, objects)
         elif lists and len(lists) == len(values):
@@ -150,7 +153,13 @@ def _text(value: Any) -> str:
 
 
 def _add_rows(
-    parent: str, field: str, records: list[Record], rows: list[list[Record]], tables: dict[str, list[Record]]
+    parent: str,
+    field: str,
+    records: list[Record],
+    rows: list[list[Record]],
+    tables: dict[str, list[Record]],
+    *,
+    is_map: bool = False,
 ) -> None:
     """Create a table of nested records.
 
@@ -173,7 +182,9 @@ def _add_rows(
             record[own] = number
     column = singular(parent)
     held = [{column: record[own], **row} for record, inner in zip(records, rows, strict=True) for row in inner]
-    if _key_field(held, MIN_SAME) is None:  # a name that is not unique, such as the language of a translation
+    if (
+        is_map and _key_field(held, MIN_SAME) is None
+    ):  # a name that is not unique, such as the language of a translation
         held = [{"key" if field == "name" else field: value for field, value in row.items()} for row in held]
     for record in records:
         record.pop(field, None)

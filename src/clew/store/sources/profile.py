@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from clew.core.nouns import plural, singular
 from clew.store.graph.build import kind_of
 from clew.store.graph.tables import STRING
-from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, plain
+from clew.store.sources.columns import DESCRIPTIONS, GENERAL_KEYS, KEY_ENDINGS, NAME_PARTS, NAMES, is_worded, plain
 from clew.store.sources.databases import ForeignKey, SqlTable
 from clew.store.sources.pieces import as_lists, as_text, is_list, is_text
 
@@ -51,7 +51,6 @@ _SAMPLE = 2000
 _SEPARATORS = ("|", ";", ",")
 _THOUSANDS = re.compile(r"[^,]*\d(,\d{3})+(\D[^,]*)?|\d+,\d+")
 """Cells whose only commas are between thousands, or before decimals."""
-_WORD = re.compile(r"[^\W\d_]{3}")
 _CODE = re.compile(r"^(?=\D*\d)\S+$")
 _IDENTIFIER = re.compile(r"^[a-z0-9]+(_[a-z0-9]+)+$")
 _NOT_A_NAME = re.compile(
@@ -158,7 +157,7 @@ class TableProfile:
     @property
     def type(self) -> str:
         """Type of a row: `category` for `categories`, or the header of the names if the table's name has no word."""
-        if _WORD.search(self.table.name):
+        if is_worded(self.table.name):
             return singular(self.table.name)
         named = [name for name in self.named_by if plain(name) not in (*NAMES["full"], *NAMES["title"])]
         return singular(named[0]) if len(self.named_by) == 1 and named else "row"
