@@ -142,3 +142,11 @@ def test_names_of_nested_records_may_repeat():
     parts = [{"path": f"/items/{own}/{part}", "name": part} for own in "ab" for part in ("Hull", "Sail")]
     tables = nested_tables([{"name": "Ara", "parts": parts[:2]}, {"name": "Bia", "parts": parts[2:]}], "boats")
     assert [row["name"] for row in tables["parts"]] == ["Hull", "Sail", "Hull", "Sail"]
+
+
+def test_objects_of_one_kind_in_several_fields_are_things(tmp_path):
+    riga, tartu, vilnius = ({"key": name.lower(), "name": name} for name in ("Riga", "Tartu", "Vilnius"))
+    games = [{"team1": riga, "team2": tartu, "score": 3}, {"team1": tartu, "team2": vilnius, "score": 1}]
+    tables = read_sources([written(tmp_path, "games.json", [*games, {"team1": riga, "team2": tartu, "score": 0}])])
+    assert names(tables, "team") == ["Riga", "Tartu", "Vilnius"]
+    assert relations(tables) == {"team1", "team2"}

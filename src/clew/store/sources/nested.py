@@ -95,6 +95,7 @@ def _map_records(items: Mapping[str, Any]) -> list[Record]:
 
 def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
     """Add a table, and tables of the records nested in it."""
+    records = _with_things(name, records, tables)
     while structs := _structs(records):
         records = [_flattened(record, structs) for record in records]
     tables[name] = records = [dict(record) for record in records]
@@ -111,6 +112,23 @@ def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> N
         elif lists and len(lists) == len(values):
             rows = [[one for one in record.get(field) or () if isinstance(one, dict)] for record in records]
             _add_rows(name, field, records, rows, tables)
+
+
+def _with_things(name: str, records: list[Record], tables: dict[str, list[Record]]) -> list[Record]:
+    """Add a table of the objects in fields such as `team1` and `team2`, if they repeat, and put their keys there."""
+    fields_of: dict[str, list[str]] = {}
+    for field in sorted(_structs(records)):
+        fields_of.setdefault(plain(field).rstrip("_0123456789").rpartition("_")[2], []).append(field)
+    for thing, fields in fields_of.items():
+        objects = [record[field] for record in records for field in fields if record.get(field)]
+        distinct = list({json.dumps(one, sort_keys=True): one for one in objects}.values())
+        key = _key_field(distinct)
+        if len(fields) == 1 or len(distinct) == len(objects) or key is None or thing in {name, *tables}:
+            continue
+        keys = [{field: record[field][key] for field in fields if record.get(field)} for record in records]
+        records = [record | own for record, own in zip(records, keys, strict=True)]
+        _add(thing, distinct, tables)
+    return records
 
 
 def _structs(records: Sequence[Record]) -> set[str]:
