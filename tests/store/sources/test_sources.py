@@ -277,6 +277,18 @@ def test_json_rows_are_a_table_with_or_without_a_header(tmp_path, rows, columns)
     assert table.table.num_rows == 2
 
 
+def test_parts_of_a_parquet_table_are_one_table_called_like_their_folder(tmp_path):
+    (tmp_path / "cities").mkdir()
+    for number, name in enumerate(("Riga", "Tartu")):
+        part = pa.table({"name": [name], "height": [7 + number]})
+        pq.write_table(part, tmp_path / "cities" / f"part-0000{number}-5a1f-c000.snappy.parquet")
+    [nodes] = read_sources([tmp_path / "cities"]).nodes
+    assert nodes.table.select(["type", "name"]).to_pylist() == [
+        {"type": "city", "name": "Riga"},
+        {"type": "city", "name": "Tartu"},
+    ]
+
+
 def test_nodes_beside_edges_are_named_as_tables_are(tmp_path):
     (tmp_path / "concepts.csv").write_text("ID,GLOSS,FIELD,DEFINITION\n1,DUST,World,Grains.\n2,ASH,World,Of fire.\n")
     (tmp_path / "relations.csv").write_text("SOURCE,RELATION,TARGET\n1,similar,2\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -37,6 +38,8 @@ Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of delimited text."""
 _PARQUET = {".parquet", ".pq"}
+_PART = re.compile(r"part[-.]\d+\b")
+"""Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
 _READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
 """Suffixes of the files that a folder is searched for. Files given by name may have any suffix that `_read` accepts."""
 DOCUMENTS = """
@@ -90,6 +93,12 @@ class _Found:
             self.add_nodes(raw, options)
         else:
             self.things.append(raw)
+
+    def joined(self, part: RawTable) -> RawTable:
+        """Return a part of a table together with its earlier parts, which are removed."""
+        same = [one for one in self.things if (one.file, one.table.schema) == (part.file, part.table.schema)]
+        self.things = [one for one in self.things if one not in same]
+        return replace(part, table=pa.concat_tables([one.table for one in [*same, part]]))
 
     def add_nodes(self, raw: RawTable, options: SourceOptions) -> None:
         """Add a node table of a graph, with its key, and optionally a column of types."""
@@ -231,6 +240,8 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
     if kind in _PARQUET:
         raw = read_parquet(path, options.columns)
+        if _PART.match(path.name):
+            raw = found.joined(replace(raw, file=str(path.parent), name=path.resolve().parent.name))
         is_nested = not flat and any(map(holds_objects, raw.table.schema.types))
         for part in nested_raw(raw.table.to_pylist(), str(path)) if is_nested else [raw]:
             found.add(part, said, options)
