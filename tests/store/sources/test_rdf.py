@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, MissingExtraError, SourceError
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
 
@@ -48,6 +48,17 @@ def test_labels_comments_types_and_literals_become_what_they_mean(turtle):
     assert (bob["name"], bob["aliases"]) == ("Bob", ["Robert"])
     assert nodes["http://ex.org/Barack_Obama"]["name"] == "Barack Obama"
     assert nodes["_:b0"]["name"] == "someone"
+
+
+def test_rdf_in_a_file_called_xml_is_read(tmp_path):
+    (tmp_path / "export.xml").write_text(
+        '<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:ex="http://ex.org/">'
+        '<ex:Line rdf:ID="a"><ex:name>North line</ex:name></ex:Line></rdf:RDF>'
+    )
+    (tmp_path / "other.xml").write_text("<page/>")
+    assert read_sources([tmp_path]).nodes[0].table["name"].to_pylist() == ["North line"]
+    with pytest.raises(SourceError, match="unknown format"):
+        read_sources([tmp_path / "other.xml"])
 
 
 def test_a_name_may_be_of_any_vocabulary(tmp_path):

@@ -34,6 +34,8 @@ RDF_FORMATS = {
 """Format name in pyoxigraph, by suffix."""
 GRAPHS = frozenset(RDF_FORMATS) | {".obo"}
 """Suffixes of graph files, which are never read as documents."""
+_HEAD = 4096
+"""Number of bytes of an XML file in which its first element is expected."""
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".jsonlines"})
 RECORDS = JSON_LINES | {".json"}
 """Suffixes of files that are read as a graph, or as documents if they are beside documents."""
@@ -111,11 +113,22 @@ SMALL = 50_000_000
 
 
 def kind_of(path: Path) -> str:
-    """Return the suffix of the format in lower case, without `.gz`: `nodes.jsonl.gz` → `.jsonl`."""
+    """Return the suffix of the format in lower case, without `.gz`: `nodes.jsonl.gz` → `.jsonl`.
+
+    XML that is RDF has the suffix `.rdf`.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
-    return suffixes[-1] if suffixes else ""
+    kind = suffixes[-1] if suffixes else ""
+    return ".rdf" if kind == ".xml" and _is_rdf(path) else kind
+
+
+def _is_rdf(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return b"<rdf:RDF" in file.read(_HEAD)
 
 
 def stem_of(path: Path) -> str:
