@@ -52,6 +52,12 @@ def test_missing_files_and_folders_without_anything_readable_are_named(tmp_path)
         with pytest.raises(NotFoundError, match=f"{name}: no such file"):
             read_sources([tmp_path / name])
     (tmp_path / "picture.png").write_bytes(b"x")
+    (tmp_path / "feed").mkdir()
+    (tmp_path / "feed" / "feed.zip").touch()
+    with pytest.raises(SourceError, match=r"no readable files in this folder: unpack feed\.zip"):
+        read_sources([tmp_path / "feed"])
+    with pytest.raises(SourceError, match="an archive: unpack it"):
+        read_sources([tmp_path / "feed" / "feed.zip"])
     with pytest.raises(SourceError, match="no readable files in this folder"):
         read_sources([tmp_path])
 

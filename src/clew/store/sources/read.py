@@ -38,6 +38,7 @@ Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of delimited text."""
 _PARQUET = {".parquet", ".pq"}
+_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".rar"}
 _PART = re.compile(r"part[-.]\d+\b")
 """Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
 _READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
@@ -264,6 +265,8 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
         found.take(*read_database(path, options))
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
+    elif kind in _ARCHIVES:
+        raise SourceError("an archive: unpack it, and build its folder", file=path)
     else:
         raise SourceError(
             f"unknown format {kind!r}: the supported formats are {', '.join(sorted(_READABLE))}", file=path
@@ -297,6 +300,8 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
     files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
     if not files:
+        if packed := [path for path in listed.files if kind_of(path) in _ARCHIVES]:
+            raise SourceError(f"no readable files in this folder: unpack {packed[0].name}", file=folder)
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
     plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
