@@ -166,9 +166,11 @@ def _parse(
 ) -> tuple[pa.Table, dict[int, str]]:
     """Return the table and the invalid rows by record number, counted from 1 including the header."""
     bad: dict[int, str] = {}
+    short: set[int] = set()
 
     def remember(row: pcsv.InvalidRow) -> str:
         bad[row.number] = f"{row.actual_columns} fields instead of {row.expected_columns}"
+        short.update({row.number} if row.actual_columns < row.expected_columns else ())
         return "skip"
 
     def parse(block: int, careful: bool) -> pa.Table:
@@ -204,8 +206,9 @@ def _parse(
         if skip_bad:
             return table, bad
         number, reason = min(bad.items())
+        advice = "add the missing ones" if number in short else f"quote fields with the separator {dialect.separator!r}"
         raise SourceError(
-            f"{reason}: quote fields with the separator {dialect.separator!r}, or add --skip-bad to skip such rows",
+            f"{reason}: {advice}, or add --skip-bad to skip such rows",
             file=file,
             line=record_lines(data, dialect)[number - 1],
         ) from wrong
