@@ -61,6 +61,12 @@ def test_an_update_knows_the_keys_and_the_attributes_of_a_table(tmp_path):
     assert (base.show("people/2")["name"], base.show("people/2")["attributes"]) == ("Rob", {"type_": "guest"})
 
 
+def test_a_folder_in_a_folder_is_not_read_with_a_note(shop):
+    (shop / "old").mkdir()
+    (shop / "old" / "returns.csv").write_text("order_id,reason\n1,torn\n")
+    assert f"Not read: folders in {shop}, which can be given as sources: old." in read_sources([shop]).notes
+
+
 def test_a_file_without_rows_is_left_out_beside_others(shop):
     (shop / "returns.csv").write_text("order_id,reason\n")
     tables = read_sources([shop])

@@ -38,6 +38,8 @@ Said = Literal["nodes", "edges", "triples"] | None
 DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 """Suffixes of delimited text."""
 _PARQUET = {".parquet", ".pq"}
+_TABLES = _PARQUET | {".csv", ".tsv", ".jsonl"}
+"""Suffixes of files that make a folder in a folder worth a note."""
 _ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".rar"}
 _PART = re.compile(r"part[-.]\d+\b")
 """Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
@@ -297,6 +299,9 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     """Return the readable files of a folder, or only files called nodes and edges, with a note about other files."""
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
+    inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if kind_of(path) in _TABLES})
+    if inner:
+        found.notes.append(f"Not read: folders in {folder}, which can be given as sources: {', '.join(inner)}.")
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
     files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
     if not files:
