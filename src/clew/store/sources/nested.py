@@ -120,10 +120,12 @@ def _with_things(name: str, records: list[Record], tables: dict[str, list[Record
     for field in sorted(_structs(records)):
         fields_of.setdefault(plain(field).rstrip("_0123456789").rpartition("_")[2], []).append(field)
     for thing, fields in fields_of.items():
+        if len(fields) == 1 or thing in {name, *tables}:
+            continue
         objects = [record[field] for record in records for field in fields if record.get(field)]
         distinct = list({json.dumps(one, sort_keys=True): one for one in objects}.values())
         key = _key_field(distinct)
-        if len(fields) == 1 or len(distinct) == len(objects) or key is None or thing in {name, *tables}:
+        if len(distinct) == len(objects) or key is None:
             continue
         keys = [{field: record[field][key] for field in fields if record.get(field)} for record in records]
         records = [record | own for record, own in zip(records, keys, strict=True)]
