@@ -9,6 +9,7 @@ import pytest
 import clew
 from clew.core.errors import InputError, NotFoundError, SourceError, StorageError
 from clew.store.graph.visibility import read_rules
+from clew.store.sources.files import SourceOptions
 from repeats import repeats
 
 ROOT = Path(__file__).parents[2]
@@ -159,3 +160,16 @@ def test_a_server_shows_what_its_groups_may_see(tmp_path, tiny_tables):
                 asked = {"question": "Which genes are associated with Marfan syndrome?"}
                 reply = httpx.post(f"{server}/v1/bases/closed/ask", json=asked, timeout=60).json()
                 assert ("FBN1" in json.dumps(reply["answers"])) == ("lab" in groups)
+
+
+def test_records_nested_in_a_hidden_record_are_hidden(tmp_path):
+    deals = [
+        {"id": "d1", "name": "Harbour", "groups": ["board"], "notes": [{"text": "They will sell it in May."}]},
+        {"id": "d2", "name": "Mill", "groups": [], "notes": [{"text": "It was painted."}, {"text": "It is for rent."}]},
+    ]
+    (tmp_path / "deals.json").write_text(json.dumps(deals))
+    clew.build(tmp_path / "deals.json", tmp_path / "deals.kb", options=SourceOptions(columns={"groups": "groups"}))
+    kb = clew.open(tmp_path / "deals.kb").for_groups([]).tools.kb
+    texts = [kb.text(node, relations=True) for node in kb.nodes().array]
+    assert len(texts) == 3
+    assert not any("Harbour" in text or "sell" in text for text in texts)

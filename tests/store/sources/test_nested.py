@@ -4,6 +4,8 @@ import json
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 import clew
@@ -150,3 +152,38 @@ def test_objects_of_one_kind_in_several_fields_are_things(tmp_path):
     tables = read_sources([written(tmp_path, "games.json", [*games, {"team1": riga, "team2": tartu, "score": 0}])])
     assert names(tables, "team") == ["Riga", "Tartu", "Vilnius"]
     assert relations(tables) == {"team1", "team2"}
+
+
+inner = st.fixed_dictionaries({"id": st.integers(0, 3), "name": st.sampled_from(["Ada", "Ben", "Cy"])})
+inside = st.fixed_dictionaries(
+    {},
+    optional={
+        "boss1": inner,
+        "boss2": inner,
+        "notes": st.lists(inner, max_size=3),
+        "texts": st.dictionaries(st.sampled_from(["en", "de", "fr", "es"]), inner, max_size=3),
+        "deep": st.fixed_dictionaries({"notes": st.lists(inner, max_size=2)}),
+    },
+)
+
+
+def marked(value, mark):
+    """A value with a mark in every text."""
+    if isinstance(value, dict):
+        return {name: marked(one, mark) for name, one in value.items()}
+    if isinstance(value, list):
+        return [marked(one, mark) for one in value]
+    return f"{mark} {value}" if isinstance(value, str) else value
+
+
+@given(st.lists(st.tuples(st.booleans(), inside), min_size=2, max_size=6))
+def test_what_is_nested_in_a_hidden_record_is_hidden(records):
+    rows = [
+        {"id": f"r{at}", "groups": ["staff"] if hidden else [], **marked(row, "hidden" if hidden else "open")}
+        for at, (hidden, row) in enumerate(records)
+    ]
+    for table in nested_tables(rows, "records", "groups").values():
+        for record in table:
+            hidden = "hidden" in json.dumps(record)
+            assert bool(record.get("groups")) >= hidden
+            assert not (hidden and "open" in json.dumps(record))

@@ -28,7 +28,7 @@ _EDGE_LISTS = ("edges", "links", "relationships")
 
 
 def read_json_lines(
-    data: bytes, file: str, *, skip_bad: bool = False, flat: bool = True
+    data: bytes, file: str, *, skip_bad: bool = False, flat: bool = True, groups: str | None = None
 ) -> tuple[list[RawTable], list[Problem]]:
     """Read one row per line. Nested objects become columns with dotted names, or tables without `flat`."""
     tables: list[pa.Table] = []
@@ -47,7 +47,7 @@ def read_json_lines(
             else:
                 tables.append(table_of_records(records))
         if nested:
-            return nested_raw(nested, file), skipped
+            return nested_raw(nested, file, groups), skipped
     table = concatenated(tables)
     if lines == list(range(1, len(lines) + 1)):
         return [RawTable(table, file)], skipped
@@ -108,7 +108,7 @@ def _records(first: int, block: list[bytes], file: str) -> tuple[list[dict[str, 
     return records, kept, problems
 
 
-def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
+def read_json(data: bytes, file: str, *, flat: bool, groups: str | None = None) -> list[RawTable]:
     """Read the tables of a JSON document: a graph under nodes and edges (or links), or nested tables.
 
     `flat` creates one table from a list of objects, with a column for each field of nested objects.
@@ -133,7 +133,7 @@ def read_json(data: bytes, file: str, *, flat: bool) -> list[RawTable]:
             RawTable(table_of_records(part), file)
             for part in parts
             if isinstance(part, list) and part and all(isinstance(record, dict) for record in part)
-        ] or nested_raw(document, file)
+        ] or nested_raw(document, file, groups)
     if not tables:
         raise SourceError(
             f"expected objects, found {type(document).__name__} without objects: "
@@ -170,9 +170,9 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def nested_raw(document: Any, file: str) -> list[RawTable]:
-    """Return the tables nested in a JSON document."""
-    found = nested_tables(document, stem_of(Path(file)))
+def nested_raw(document: Any, file: str, groups: str | None) -> list[RawTable]:
+    """Return the tables nested in a JSON document. `groups` is the field with the groups that may see a record."""
+    found = nested_tables(document, stem_of(Path(file)), groups)
     return [RawTable(table_of_records(records), file, name=name) for name, records in found.items()]
 
 

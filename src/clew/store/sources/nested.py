@@ -27,15 +27,16 @@ MAX_FIELDS = 30
 """Maximum number of fields of a nested object that become columns. Larger objects become lists of fields."""
 
 
-def nested_tables(document: Any, name: str) -> dict[str, list[Record]]:
+def nested_tables(document: Any, name: str, groups: str | None = None) -> dict[str, list[Record]]:
     """Return the tables of a JSON document by name. Empty if it has no objects.
 
-    A single main table is called `name`, or like its field if `name` has no word.
+    A single main table is called `name`, or like its field if `name` has no word. `groups` is the field with the groups
+    that may see a record. They alone see the records nested in it.
     """
     tables: dict[str, list[Record]] = {}
     parts = _parts(document)
     for part, records in parts.items():
-        _add(part if len(parts) > 1 or (part and not is_worded(name)) else name, records, tables)
+        _add(part if len(parts) > 1 or (part and not is_worded(name)) else name, records, tables, groups)
     return tables
 
 
@@ -93,9 +94,10 @@ def _map_records(items: Mapping[str, Any]) -> list[Record]:
     return [{"id": key, "name": value} for key, value in items.items()]
 
 
-def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> None:
+def _add(name: str, records: list[Record], tables: dict[str, list[Record]], groups: str | None) -> None:
     """Add a table, and tables of the records nested in it."""
-    records = _with_things(name, records, tables)
+    if groups is None:
+        records = _with_things(name, records, tables)
     while structs := _structs(records):
         records = [_flattened(record, structs) for record in records]
     tables[name] = records = [dict(record) for record in records]
@@ -106,12 +108,12 @@ def _add(name: str, records: list[Record], tables: dict[str, list[Record]]) -> N
         if objects and len(objects) == len(values):
             if all(isinstance(item, dict) for one in objects for item in one.values()) and _is_map(objects):
                 rows = [_map_records(record.get(field) or {}) for record in records]
-                _add_rows(name, field, records, rows, tables, is_map=True)
+                _add_rows(name, field, records, rows, tables, groups, is_map=True)
             else:
                 _list_items(records, field, objects)
         elif lists and len(lists) == len(values):
             rows = [[one for one in record.get(field) or () if isinstance(one, dict)] for record in records]
-            _add_rows(name, field, records, rows, tables)
+            _add_rows(name, field, records, rows, tables, groups)
 
 
 def _with_things(name: str, records: list[Record], tables: dict[str, list[Record]]) -> list[Record]:
@@ -129,7 +131,7 @@ def _with_things(name: str, records: list[Record], tables: dict[str, list[Record
             continue
         keys = [{field: record[field][key] for field in fields if record.get(field)} for record in records]
         records = [record | own for record, own in zip(records, keys, strict=True)]
-        _add(thing, distinct, tables)
+        _add(thing, distinct, tables, None)
     return records
 
 
@@ -178,22 +180,23 @@ def _add_rows(
     records: list[Record],
     rows: list[list[Record]],
     tables: dict[str, list[Record]],
+    groups: str | None,
     *,
     is_map: bool = False,
 ) -> None:
     """Create a table of nested records.
 
-    Repeated records are separate things, and their parent records refer to them. Other records belong to their parent
-    record and refer to it.
+    Repeated records are separate things, and their parent records refer to them, unless groups restrict who may see
+    these. Other records belong to their parent record, refer to it and have its groups, if they have none.
     """
     name = field.rpartition(".")[2]
     name = f"{parent}_{name}" if name in tables else name
     distinct = list({json.dumps(row, sort_keys=True): row for inner in rows for row in inner}.values())
     key = _key_field(distinct, MIN_SAME)
-    if len(distinct) < sum(map(len, rows)) and key is not None:
+    if len(distinct) < sum(map(len, rows)) and key is not None and groups is None:
         for record, inner in zip(records, rows, strict=True):
             record[field] = [str(row[key]) for row in inner]
-        _add(name, list({str(row[key]): row for row in reversed(distinct)}.values())[::-1], tables)
+        _add(name, list({str(row[key]): row for row in reversed(distinct)}.values())[::-1], tables, None)
         return
     own = _key_field(records)
     if own is None:
@@ -202,14 +205,15 @@ def _add_rows(
             record[own] = number
     column = singular(parent)
     held = [{column: record[own], **row} for record, inner in zip(records, rows, strict=True) for row in inner]
-    if (
-        is_map and _key_field(held, MIN_SAME) is None
-    ):  # a name that is not unique, such as the language of a translation
+    if groups is not None:
+        outer = [record.get(groups) for record, inner in zip(records, rows, strict=True) for _ in inner]
+        held = [row if row.get(groups) else {**row, groups: one} for row, one in zip(held, outer, strict=True)]
+    if is_map and _key_field(held, MIN_SAME) is None:  # a name that is not unique, such as a language
         held = [{"key" if field == "name" else field: value for field, value in row.items()} for row in held]
     for record in records:
         record.pop(field, None)
     if held:
-        _add(name, held, tables)
+        _add(name, held, tables, groups)
 
 
 def _key_field(records: Sequence[Record], least: float = 1.0) -> str | None:

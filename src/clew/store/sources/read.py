@@ -241,23 +241,24 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     """Read one file with the reader of its suffix, and add its tables to `found`. Each format has a branch here."""
     kind = kind_of(path)
     flat = said is not None or found.partial or is_plainly("nodes", path) or is_plainly("edges", path)
+    groups = options.columns.get("groups")
     if kind in _PARQUET:
         raw = read_parquet(path, options.columns)
         if _PART.match(path.name):
             raw = found.joined(replace(raw, file=str(path.parent), name=path.resolve().parent.name))
         is_nested = not flat and any(map(holds_objects, raw.table.schema.types))
-        for part in nested_raw(raw.table.to_pylist(), str(path)) if is_nested else [raw]:
+        for part in nested_raw(raw.table.to_pylist(), str(path), groups) if is_nested else [raw]:
             found.add(part, said, options)
     elif kind in JSON_LINES | {".json"} and is_wikidata(path):
         found.take(read_wikidata(path, options))
     elif kind in JSON_LINES:
         data = read_utf8(path, options.encoding, found.notes)
-        raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat)
+        raws, skipped = read_json_lines(data, str(path), skip_bad=options.skip_bad, flat=flat, groups=groups)
         found.skipped += skipped
         for raw in raws:
             found.add(raw, said, options)
     elif kind == ".json":
-        for raw in read_json(read_utf8(path, options.encoding, found.notes), str(path), flat=flat):
+        for raw in read_json(read_utf8(path, options.encoding, found.notes), str(path), flat=flat, groups=groups):
             found.add(raw, said, options)
     elif kind in RDF_FORMATS:
         found.rdf.read(path, options)
