@@ -57,6 +57,13 @@ def test_what_is_no_encoding_of_text_is_refused(tmp_path, encoding):
         read_sources([tmp_path / "nodes.jsonl"], SourceOptions(encoding=encoding))
 
 
+def test_terms_with_thousands_of_different_properties_are_refused(tmp_path):
+    terms = [f'[Term]\nid: X:{at}\nname: n{at}\nproperty_value: p{at} "1" xsd:int\n\n' for at in range(5000)]
+    (tmp_path / "terms.obo").write_text("format-version: 1.2\n\n" + "".join(terms))
+    with pytest.raises(SourceError, match="mostly empty"):
+        read_sources([tmp_path / "terms.obo"])
+
+
 def test_a_gzip_bomb_is_not_unpacked(tmp_path):
     (tmp_path / "nodes.jsonl.gz").write_bytes(gzip.compress(b" " * 120_000_000, 9))
     with pytest.raises(SourceError, match="200 times its size"):

@@ -35,7 +35,7 @@ def read_json_lines(
     lines: list[int] = []
     skipped: list[Problem] = []
     nested: list[dict[str, Any]] = []
-    with _bounded(data, file):
+    with bounded_table(data, file):
         for first, block in _blocks(data):
             records, places, problems = _records(first, block, file)
             if problems and not skip_bad:
@@ -62,7 +62,7 @@ def _is_nested(record: Mapping[str, Any]) -> bool:
 
 
 @contextmanager
-def _bounded(data: bytes, file: str) -> Iterator[None]:
+def bounded_table(data: bytes, file: str) -> Iterator[None]:
     """Raise SourceError for data with far more cells than the file's size justifies."""
     try:
         with bounded_work(len(data)):
@@ -128,7 +128,7 @@ def read_json(data: bytes, file: str, *, flat: bool, groups: str | None = None) 
         parts = [document.get("nodes"), *(document.get(name) for name in _EDGE_LISTS)]
     else:
         parts = [document] if flat else []
-    with _bounded(data, file):
+    with bounded_table(data, file):
         tables = [
             RawTable(table_of_records(part), file)
             for part in parts

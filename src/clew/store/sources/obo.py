@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from clew.core.errors import SourceError
 from clew.store.graph.tables import NODE_COLUMNS, Piece, Tables
-from clew.store.sources.jsonl import column_of
+from clew.store.sources.jsonl import bounded_table, table_of_records
 from clew.store.sources.rdf import XSD, Text, local_name
 
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
@@ -63,7 +63,9 @@ def read_obo(data: bytes, file: str, default_type: str | None = None) -> Tables:
     }
     text = pa.schema([(name, pa.string()) for name in table])
     edge_piece = Piece(pa.table(table, text), file, lines=lines)
-    return Tables((_nodes(terms, kind, file, names),), (edge_piece,), notes=tuple(notes))
+    with bounded_table(data, file):
+        nodes = _nodes(terms, kind, file, names)
+    return Tables((nodes,), (edge_piece,), notes=tuple(notes))
 
 
 def stanzas(text: str) -> Iterator[Stanza]:
@@ -102,15 +104,15 @@ def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield tag, words[0]
 
 
-def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, list[object]]:
-    """Return the values of a term's properties by name, parsed by their datatypes."""
+def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, object]:
+    """Return the values of a term's properties by name, parsed by their datatypes. Several values are texts."""
     found: dict[str, list[object]] = {}
     for content in stanza.tags.get("property_value", ()):
         if written := _PROPERTY.match(content):
             name = (names.get(written[1]) or local_name(written[1])).replace(" ", "_")
             value = Text(quotation(written[2]), "", written[3].replace("xsd:", XSD, 1)).parsed()
             found.setdefault(name + "_" if name in NODE_COLUMNS else name, []).append(value)
-    return found
+    return {name: cell[0] if len(cell) == 1 else list(map(str, cell)) for name, cell in found.items()}
 
 
 def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> Piece:
@@ -126,10 +128,8 @@ def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> 
         if any(tag in stanza.tags for stanza in terms):
             values = [[content.split(" ", 1)[0] for content in stanza.tags.get(tag, ())] for stanza in terms]
             columns[name] = pa.array(values, pa.list_(pa.string()))
-    told = [_properties(stanza, names) for stanza in terms]
-    for name in dict.fromkeys(name for one in told for name in one if name not in columns):
-        cells = [one.get(name, [None]) for one in told]
-        columns[name] = column_of([cell[0] if len(cell) == 1 else list(map(str, cell)) for cell in cells])
+    told = table_of_records([_properties(stanza, names) for stanza in terms])
+    columns = dict(zip(told.column_names, told.columns, strict=True)) | columns
     return Piece(pa.table(columns), file, lines=pa.array([stanza.line for stanza in terms], pa.int64()))
 
 

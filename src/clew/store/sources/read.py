@@ -300,7 +300,7 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     """Return the readable files of a folder, or only files called nodes and edges, with a note about other files."""
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
-    inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if kind_of(path) in _TABLES})
+    inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if path.suffix.lower() in _TABLES})
     if inner:
         found.notes.append(f"Not read: folders in {folder}, which can be given as sources: {', '.join(inner)}.")
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
