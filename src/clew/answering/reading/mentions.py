@@ -14,6 +14,7 @@ from importlib.resources import files
 
 from rapidfuzz import fuzz
 
+from clew.core.nouns import singular
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
 from clew.store.index.linking import LINKED, link_probability
@@ -21,6 +22,8 @@ from clew.store.index.names import form_of
 from clew.store.index.protocol import Link, Mention, Names
 from clew.store.index.tokens import stem, stop_words
 
+KEYED = re.compile(r"\b([^\W\d_]+) #?([\w-]*\d[\w-]*)")
+"""A word and a key: "order 2", "customer C-104"."""
 MARKED = re.compile(r"\[([^\[\]]+)\]")
 """A name in square brackets. It is always taken as a name."""
 LINKS = 20
@@ -66,6 +69,8 @@ class NamedSpan:
     senses: tuple[Sense, ...]
     is_certain: bool = False
     """Whether the span must be a name, regardless of its spelling."""
+    key: str | None = None
+    """The key of the node, if the span contains it instead of a name."""
 
     @property
     def is_exact(self) -> bool:
@@ -98,9 +103,27 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
         found = [linked(plain, [(one.start, one.end)], kb, names) for one in moved]
         return plain, [one for one in found if one is not None][:MOST_NAMED]
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
+    named += [one for one in _keyed(question, kb) if not any(one.start < o.end and o.start < one.end for o in named)]
+    named.sort(key=lambda one: one.start)
     for people in _peoples(question, kb, names):
         named = _with_people(named, people)
     return question, _joined(named, question)[:MOST_NAMED]
+
+
+def _keyed(question: str, kb: Explorable) -> list[NamedSpan]:
+    """Return things called by their type and key, which may not be a name: "person 9"."""
+    known = kb.described
+    if known is None:
+        return []
+    found = []
+    for match in KEYED.finditer(question):
+        words = [match[1].lower()]
+        for type in (one.name for one in kb.schema.node_types if singular(one.label).lower().split()[-1:] == words):
+            for first in known.refs(known.nodes(type).array[:1]):
+                key = f"{first.key[: first.key.rfind('/') + 1]}{match[2]}"  # orders/2
+                links = (Link(node, match[0], "exact", 1.0) for node in known.ids([key]) if known.type_of(node) == type)
+                found += [replace(_named(Mention(*match.span(), match[0], (one,)), kb), key=key) for one in links]
+    return found
 
 
 def _joined(named: Sequence[NamedSpan], question: str) -> list[NamedSpan]:

@@ -22,6 +22,7 @@ from clew.core.query import (
     Expression,
     Formula,
     Named,
+    Nodes,
     Not,
     Order,
     Pattern,
@@ -265,10 +266,12 @@ class Translator:
         amount = comparable(asked, TARGET) if plan.form in KINDS or plan.is_difference else None
         return Interpretation(query, asks, asked.name, amount=amount)
 
-    def constant(self, mention: int) -> Named:
-        """Return a mention as a name to look up: verbatim, or the name it was matched to."""
-        link, sense = self.senses[mention].links[0], self.senses[mention]
-        return Named(self.named[mention].text if link.how == "exact" else link.alias, sense.type)
+    def constant(self, mention: int) -> Constant:
+        """Return a mention as a key, or as a name to look up: verbatim, or the name it was matched to."""
+        named, sense = self.named[mention], self.senses[mention]
+        if named.key is not None:
+            return Nodes((named.key,))
+        return Named(named.text if sense.links[0].how == "exact" else sense.links[0].alias, sense.type)
 
     def _pattern(self, plan: Plan) -> Pattern:
         building = _Building(self)

@@ -331,6 +331,8 @@ def is_telling(
     if is_number(match, tokens):
         return len(run[0].text) >= FEWEST_DIGITS
     dull = ignored if len(run) == 1 else NOTHING
+    if match.is_exact and len(run) > 1 and run[-1].text.isdecimal():  # order 2
+        return True
     if not all(is_common(token.text, dull) or (len(token.text) == 1 and token.text.isascii()) for token in run):
         return True
     before = text[: run[0].start].rstrip()
