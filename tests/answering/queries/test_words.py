@@ -102,7 +102,7 @@ def test_words_leave_no_part_of_a_query_out(seed, tmp_path):
     [
         (
             'find d where (d: dog) and (e: dog) and e is "Rex" and d.age < e.age order by d.age desc first 1',
-            "of dogs where the age of the dog is less than the age of Rex, the one with the highest age",
+            "the dog with the highest age among dogs where the age of the dog is less than the age of Rex",
         ),
         (
             "find d where (d: dog) and (e: dog) and d.colour = e.colour",

@@ -117,12 +117,12 @@ def _condition(name: str, tests: Sequence[Test], kind: str) -> str:
 
 
 def _whole_years(tests: Sequence[Test]) -> Sequence[Test]:
-    """Replace the first and the last day of a year by the year."""
+    """Replace the first and the last day of a year by the year, and two limits on one day by the day."""
     bounds = {sign: str(value) for sign, value in tests}
     low, high = bounds.get(">=", ""), bounds.get("<=", "")
     if len(tests) == 2 and low.endswith("-01-01") and high == f"{low[:4]}-12-31":
         return [("=", low[:4])]
-    return tests
+    return [("=", low)] if len(tests) == 2 and low == high != "" else tests
 
 
 def _time(comparison: str, value: str) -> str:

@@ -126,6 +126,10 @@ class VerbClause:
     is_active: bool = True
 
 
+Called = ql.Named | ql.Nodes | ql.Subquery
+"""What a variable may be called by in words."""
+
+
 class Words:
     """Converts queries over a schema to words. `name` gives the name of a node by its key."""
 
@@ -148,16 +152,18 @@ class Words:
         kind = kind_in_words(self.schema, type)
         return kind if one else plural(kind)
 
-    def names(self, constant: ql.Constant) -> list[str]:
+    def names(self, constant: Called) -> list[str]:
         """Return the names of a constant. For many nodes, name the first and count the remaining nodes."""
         if isinstance(constant, ql.Named):
             return [constant.text]
+        if isinstance(constant, ql.Subquery):
+            return [self.query(constant.query)]
         names = list(dict.fromkeys(map(self.name, constant.keys[: MAX_NAMES + 1])))
         if len(constant.keys) > MAX_NAMES and len(names) > 1:
             names = [*names[:MAX_NAMES], f"{len(constant.keys) - MAX_NAMES:,} more"]
         return names
 
-    def constant(self, constant: ql.Constant, word: str = "or") -> str:
+    def constant(self, constant: Called, word: str = "or") -> str:
         """Return the names of a constant in a row."""
         return listed(self.names(constant), word)
 
@@ -314,8 +320,8 @@ class Phrase:
         best, few = " and ".join(map(self.extreme, query.order)), _number(query.first or 0)
         many = self.noun(root)
         if query.first != 1:
-            return f"the {few} {described} {best}" if described == many else f"of {described}, the {few} {best}"
-        return f"the {self.noun(root, one=True)} {best}" if described == many else f"of {described}, the one {best}"
+            return f"the {few} {many} {best}" + ("" if described == many else f" among {described}")
+        return f"the {self.noun(root, one=True)} {best}" + ("" if described == many else f" among {described}")
 
     def grouped(self, query: ql.Query, roots: list[str]) -> str:
         """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
@@ -365,6 +371,8 @@ class Phrase:
     def extreme(self, order: ql.Order) -> str:
         """Return the phrase for the highest or lowest value of the first rows."""
         expression, descending = order.expression, order.descending
+        if isinstance(expression, ql.Call) and expression.function == "row":
+            return f"that is {'last' if descending else 'first'} in the table"
         if isinstance(expression, ql.Aggregate) and expression.function == "count":
             return f"with the {'most' if descending else 'fewest'} {self.counted(expression)}"
         is_date = self.scope.kind(expression) == "date"
@@ -403,6 +411,7 @@ class Phrase:
         self.seen.add(name)
         own = self.own(name)
         self.where = [part for part in self.where if part not in own]
+        beside = self.beside(name)
         clauses: list[VerbClause] = []
         while edge := next((edge for edge in self.edges if name in edge.variables), None):
             self.edges.remove(edge)
@@ -410,7 +419,7 @@ class Phrase:
         absent = [(part, clause) for part in own if (clause := self.absence(part, name, one=one)) is not None]
         clauses += [clause for _, clause in absent]
         clauses.sort(key=lambda clause: clause.is_long)  # clauses that end in a name first
-        limits = self.limits([part for part in own if all(part is not other for other, _ in absent)], name)
+        limits = beside + self.limits([part for part in own if all(part is not other for other, _ in absent)], name)
         verbs = []
         for (verb, is_active), same in groupby(clauses, key=lambda clause: (clause.verb, clause.is_active)):
             others = [clause.other for clause in same]
@@ -430,6 +439,25 @@ class Phrase:
         done = [whole.removeprefix(be) if is_short else f"that {whole}"] if verbs else []
         kind = [] if finite else ["other", self.noun(name)] if alike else [self.noun(name, one=one)]
         return " ".join([*kind, " and ".join(limits), *done, *behind]).replace("  ", " ").strip()
+
+    def beside(self, name: str) -> list[str]:
+        """Return the phrase for the rows of a table that a row is next to: "right after rows that …"."""
+        for part in self.where:
+            match part:
+                case ql.Compare(
+                    ql.Call("row", (ql.Var(own),)),
+                    "=",
+                    ql.Call("+" | "-" as sign, (ql.Call("row", (ql.Var(other),)), ql.Value(1))),
+                ) if own == name and other not in self.seen:
+                    self.where.remove(part)
+                    side = "after" if sign == "+" else "before"
+                    match self.own(other):
+                        case [ql.Compare(ql.Var(), "in", ql.Subquery(query)) as among]:
+                            self.where.remove(among)
+                            self.seen.add(other)
+                            return [f"right {side} {self.words.query(query)}"]
+                    return [f"right {side} {self.described(other)}"]
+        return []
 
     def own(self, name: str) -> list[ql.Formula]:
         """Return the conditions on only one variable."""
@@ -468,7 +496,7 @@ class Phrase:
             return self.called.get(end) or f"the same {self.noun(end, one=True)}"
         return self.described(end)
 
-    def kinds(self, edge: ql.Edge, start: str, constant: ql.Constant, rows: list[tuple[Relation, bool]]) -> str:
+    def kinds(self, edge: ql.Edge, start: str, constant: Called, rows: list[tuple[Relation, bool]]) -> str:
         """Return a phrase for the nodes that a constant at the end of an edge includes besides itself.
 
         Empty for "a kind of it", because kinds of a kind are already kinds of it.
@@ -486,14 +514,14 @@ class Phrase:
                     return more
         return ""
 
-    def named(self, end: str | ql.Constant) -> tuple[ql.Constant, list[tuple[Relation, bool]]] | None:
+    def named(self, end: str | ql.Constant) -> tuple[Called, list[tuple[Relation, bool]]] | None:
         """Return the constant at or above an end, and the hierarchies between them, or None."""
         if not isinstance(end, str):
             return end, []
         for part in self.where:
             match part:
-                case ql.Compare(ql.Var(name), "=", ql.Named() | ql.Nodes() as constant) if (
-                    name == end and name not in self.seen
+                case ql.Compare(ql.Var(name), "=" | "in", ql.Named() | ql.Nodes() | ql.Subquery() as constant) if (
+                    name == end and name not in self.seen and _is_named(constant)
                 ):
                     self.where.remove(part)
                     self.seen.add(end)
@@ -686,6 +714,11 @@ class Phrase:
             case ql.Named() | ql.Nodes():
                 return self.words.constant(part)
         return str(part)
+
+
+def _is_named(constant: Called) -> bool:
+    """Return whether a constant is a name, keys, or the first rows of an order: "the hut with the most beds"."""
+    return not isinstance(constant, ql.Subquery) or getattr(constant.query, "first", None) is not None
 
 
 def _values(parts: Sequence[ql.Formula]) -> list[ql.Expression] | None:
