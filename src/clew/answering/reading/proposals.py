@@ -8,7 +8,7 @@ graph, it excludes paths that reach no node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -66,6 +66,8 @@ SHORTER = -0.7
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
+OF_NUMBERS: dict[Form, Form] = {"most": "max", "fewest": "min", "max": "max", "min": "min"}
+"""Forms whose answers may be what rows with an extreme number refer to, with the form for the rows."""
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
 
@@ -201,10 +203,24 @@ class Proposer:
                 for rows in self._rows(plan):
                     for required, more in self._required(rows, scores):
                         yield from self._superlatives(required, score + more, scores)
+            if form in OF_NUMBERS:
+                yield from self._extremes(OF_NUMBERS[form], scores, paths)
         else:
             yield from self._bodies(form, scores, paths)
+            if form == "count":
+                yield from self._values("sum", scores, paths, scores.named_attributes)
             if form == "list" and scores.step:
                 yield from self._steps(scores, paths)
+
+    def _extremes(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Yield what the rows with the highest or lowest number refer to: "the county with the most cases"."""
+        named = np.isin(np.arange(len(self.sorters)), list(scores.named_attributes)) & self.is_ordered
+        kinds = set(self.sorters[named].tolist())
+        for plan, score in self._joined(form, scores, paths, PATHS) if kinds else ():
+            for rows in self._rows(plan, kinds) if plan.target not in kinds else ():
+                for attribute, likely in self._likeliest(scores.extremes, named & (self.sorters == rows.target), 2):
+                    for required, more in self._required(replace(rows, attribute=attribute), scores):
+                        yield required, score + likely + more
 
     def _steps(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Yield plans for the rows next to selected rows of a table, for nodes next to these, and for their values."""
@@ -230,17 +246,20 @@ class Proposer:
         """The type of the rows of a table in an order."""
         return self.vocabulary.schema.type_code.get(self.vocabulary.ordered or "")
 
-    def _rows(self, plan: Plan) -> Iterator[Plan]:
-        """Yield a plan for the rows of a table in an order, from which a hop leads to the nodes of the given plan."""
-        code = self._ordered
+    def _rows(self, plan: Plan, codes: Collection[int] = ()) -> Iterator[Plan]:
+        """Yield a plan for the rows from which a hop leads to the nodes of the given plan.
+
+        `codes` are the types of rows, otherwise the type of the rows of a table in an order.
+        """
+        codes = codes or [code for code in [self._ordered] if code is not None]
         last = {branch.hops[-1] for branch in plan.branches}
         hops = last if plan.branches else np.flatnonzero(self.ends == plan.target).tolist()
-        if code is None or len(last) > 1 or any(len(branch.hops) == 1 for branch in plan.branches):
+        if len(last) > 1 or any(len(branch.hops) == 1 for branch in plan.branches):
             return
         branches = tuple(replace(branch, hops=branch.hops[:-1]) for branch in plan.branches)
         for hop in hops:
-            if self.starts[hop] == code:
-                yield replace(plan, target=code, branches=branches, answer_hop=hop)
+            if self.starts[hop] in codes and self.vocabulary.hops[hop].direction == "out":
+                yield replace(plan, target=int(self.starts[hop]), branches=branches, answer_hop=hop)
 
     def _superlatives(self, plan: Plan, score: float, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield superlatives by an attribute or by a number of edges: "the most people".
@@ -283,8 +302,10 @@ class Proposer:
                 for hop, likely in self._likeliest(scores.counted, self._leave(kind), 2):
                     yield Plan(counting, kind, hop=hop, mentions=tuple(places)), left + likely + COUNTED
 
-    def _values(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
-        """Yield plans for values of a mention, or of the nodes that conditions select."""
+    def _values(
+        self, form: Form, scores: Scores, paths: Sequence[Paths], among: Collection[int] | None = None
+    ) -> Iterator[tuple[Plan, float]]:
+        """Yield plans for values of a mention, or of the nodes that conditions select, `among` some attributes."""
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
@@ -294,7 +315,8 @@ class Proposer:
                     yield replace(plan, target=target), left + likely + more
         attributes = self.vocabulary.attributes
         is_fitting = np.array([one.kind in KINDS.get(form, (one.kind,)) for one in attributes], dtype=np.bool_)
-        for plan, score in self._bodies(form, scores, paths, few=4):
+        is_fitting &= among is None or np.isin(np.arange(len(attributes)), list(among))
+        for plan, score in self._bodies(form, scores, paths, few=4) if is_fitting.any() else ():
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
             for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
                 is_known = form == "value" and attribute in compared

@@ -94,6 +94,8 @@ class Scores:
     """1 if the question asks for the row after a row of a table, -1 for the row before."""
     differs: bool = False
     """Whether the question asks for the difference of two values."""
+    named_attributes: frozenset[int] = frozenset()
+    """Attributes whose names occur in the question."""
     groups: tuple[tuple[int, ...], ...] = ()
     """Mentions of one type that the question joins: "neither A nor B"."""
 

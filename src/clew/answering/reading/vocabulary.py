@@ -174,6 +174,12 @@ class Vocabulary:
         node_type = self.schema.node_type(name)
         return described(words_of(singular(node_type.display or name)), node_type.description)
 
+    def attributes_called(self, text: str) -> frozenset[int]:
+        """Return the attributes of which the last word is in a text."""
+        said = set(terms(text))
+        last = ([word for word in terms(one.words) if word.isalpha()][-1:] for one in self.attributes)
+        return frozenset(place for place, words in enumerate(last) if words and said.issuperset(words))
+
     def type_words(self, name: str) -> str:
         """Return the words for a node type, as a placeholder for its nodes in a question."""
         return words_of(singular(self.schema.node_type(name).display or name))
