@@ -177,8 +177,11 @@ class Vocabulary:
     def attributes_called(self, text: str) -> frozenset[int]:
         """Return the attributes of which the last word is in a text."""
         said = set(terms(text))
-        last = ([word for word in terms(one.words) if word.isalpha()][-1:] for one in self.attributes)
-        return frozenset(place for place, words in enumerate(last) if words and said.issuperset(words))
+        return frozenset(place for place, word in enumerate(self._last_words) if word in said)
+
+    @cached_property
+    def _last_words(self) -> list[str]:
+        return [([word for word in terms(one.words) if word.isalpha()] or [""])[-1] for one in self.attributes]
 
     def type_words(self, name: str) -> str:
         """Return the words for a node type, as a placeholder for its nodes in a question."""
