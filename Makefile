@@ -10,10 +10,10 @@ DEVELOPED := $(VENV)/.developed
 demo: $(INSTALLED)
 	$(BIN)/clew demo --folder .demo
 
-# What requirements.lock names, file by file, or nothing.
+# What requirements.lock names, which is all that is needed, file by file, or nothing.
 locked:
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --only-binary :all: --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --only-binary :all: --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 
 test: check
