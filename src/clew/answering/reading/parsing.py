@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
 from clew.answering.reading.plan import Translator
-from clew.answering.reading.quantities import quantities, steps
+from clew.answering.reading.quantities import quantities, steps, without_amount
 from clew.answering.reading.reader import LearnedReader
 from clew.core.roles import Interpretation, Parse
 from clew.core.schema import Schema, words_of
@@ -123,7 +123,8 @@ class LearnedParser:
         """Return one meaning as a query."""
         question = understanding.question
         translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
-        left, asked = unexplained(question, meaning), translator.interpretation(meaning.plan)
+        said = without_amount(question) if meaning.plan.form in ("count", "sum") else question
+        left, asked = unexplained(said, meaning), translator.interpretation(meaning.plan)
         if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
             asked = replace(asked, asks="truth", compared=translator.constant(meaning.plan.mentions[0]))
         is_left = left and understanding.is_english  # plans contain only English words

@@ -252,16 +252,23 @@ REACH = 2
 
 
 @cache
-def _phrases(language: str = "en") -> tuple[dict[str, int], re.Pattern[str]]:
-    """Return words for the next row (1) and the previous row (-1), and the phrases for differences."""
-    raw = tomllib.loads(files("clew.answering.reading").joinpath(language, "phrases.toml").read_text("utf-8"))
-    step_words = dict.fromkeys(raw["after"], 1) | dict.fromkeys(raw["before"], -1)
-    return step_words, re.compile("|".join(raw["difference"]), re.IGNORECASE)
+def _phrases(language: str = "en") -> dict[str, list[str]]:
+    """Return words for the rows next to a row, and the regular expressions of phrases."""
+    return tomllib.loads(files("clew.answering.reading").joinpath(language, "phrases.toml").read_text("utf-8"))
+
+
+def _said(kind: str) -> re.Pattern[str]:
+    return re.compile("|".join(_phrases()[kind]), re.IGNORECASE)
 
 
 def asks_difference(question: str) -> bool:
     """Return whether a question asks for the difference of two values."""
-    return _phrases()[1].search(question) is not None
+    return _said("difference").search(question) is not None
+
+
+def without_amount(question: str) -> str:
+    """Return a question with blanks for the words that only ask for a number: "how many"."""
+    return _said("amount").sub(lambda match: " " * len(match[0]), question)
 
 
 def steps(tokens: Sequence[Token], outside: Collection[int], starts: Collection[int]) -> dict[str, int]:
@@ -271,4 +278,5 @@ def steps(tokens: Sequence[Token], outside: Collection[int], starts: Collection[
     """
     first = {index for index, token in enumerate(tokens) if token.start in starts}
     near = (index for index in outside if not first.isdisjoint(range(index + 1, index + 1 + REACH)))
-    return {tokens[index].text: step for index in near if (step := _phrases()[0].get(tokens[index].text))}
+    said = dict.fromkeys(_phrases()["after"], 1) | dict.fromkeys(_phrases()["before"], -1)
+    return {tokens[index].text: step for index in near if (step := said.get(tokens[index].text))}
