@@ -18,7 +18,7 @@ from clew.answering.queries.execution import Result
 from clew.answering.queries.linking import Grounding, Groundings, ground, hierarchies, keys_of, link, widened
 from clew.answering.queries.pushdown import execute as run
 from clew.answering.queries.pushdown import found_nodes
-from clew.answering.queries.query_answers import decisive_values, value_text, witnesses
+from clew.answering.queries.query_answers import decisive_values, value_text, values_on_the_way, witnesses
 from clew.answering.queries.words import kind_in_words
 from clew.core import query as ql
 from clew.core.roles import Interpretation
@@ -65,8 +65,9 @@ class Execution:
         query = replace(self.executed.query, order=(), first=None, ties=False)
         names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
         values = decisive_values(kb, self.asked.query, self.asked.variable, nodes, names)
-        pieces = zip(refs, witnesses(kb, query, [[ref] for ref in refs]), values, strict=True)
-        return [(*paths, *said, *self._absences(ref.name)) for ref, paths, said in pieces]
+        found = witnesses(kb, query, [[ref] for ref in refs])
+        pieces = zip(refs, found, values, values_on_the_way(kb, self.asked.query, found), strict=True)
+        return [(*paths, *said, *more, *self._absences(ref.name)) for ref, paths, said, more in pieces]
 
     def _absences(self, name: str) -> Iterator[Judgement]:
         for formula in self.asked.query.pattern.where:

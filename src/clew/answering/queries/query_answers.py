@@ -21,10 +21,12 @@ from clew.core.query import (
     Aggregate,
     AnyQuery,
     Attribute,
+    Compare,
     Edge,
     Nodes,
     Pattern,
     Query,
+    Subquery,
     Var,
     alternatives,
     constants,
@@ -220,6 +222,41 @@ def decisive_values(
             for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
                 said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
     return found
+
+
+def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[Path]]) -> list[list[Judgement]]:
+    """Return the attributes that a query compares of nodes on the paths to each answer: "cases of report 12"."""
+    compared: dict[str | None, dict[str, None]] = {}
+    root = query.columns[0].expression
+    for part in query.pattern.where:
+        name = ""
+        inside: Sequence[Any] = [part]
+        match part:
+            case Compare(Var(name), "in" | "=", Subquery(Query() as inner)):
+                inside = [*inner.pattern.where, *(key.expression for key in inner.order)]
+        for one in (one for whole in inside for one in walk(whole, _is_pattern)):
+            if isinstance(one, Attribute) and (variable := name or one.variable) != getattr(root, "name", None):
+                compared.setdefault(query.pattern.types.get(variable), {})[one.name] = None
+    nodes = [{end.id: end for path in some for fact in path.facts for end in (fact.head, fact.tail)} for some in paths]
+    by_type: dict[str, list[int]] = {}
+    for node in {number: node for some in nodes for number, node in some.items()}.values():
+        by_type.setdefault(node.type, []).append(node.id)
+    values = {
+        (node, name): value
+        for kind, some in by_type.items()
+        for name in compared.get(kind, ())
+        for node, value in zip(some, values_of(kb, Attribute("", name), "", some), strict=True)
+        if value is not None
+    }
+    return [
+        [
+            Judgement(f"{name} of {node.name}", reason=value_in_words(values[node.id, name]))
+            for node in some.values()
+            for name in compared.get(node.type, ())
+            if (node.id, name) in values
+        ]
+        for some in nodes
+    ]
 
 
 def _is_pattern(part: Any) -> bool:
