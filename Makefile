@@ -45,6 +45,7 @@ $(DEVELOPED): pyproject.toml requirements.lock
 	touch $(INSTALLED) $(DEVELOPED)
 
 site: $(DEVELOPED)
+	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group site
 	$(BIN)/python scripts/site.py site
 

@@ -4,7 +4,7 @@
 
 A stay is a file outside the libraries: the packages that anybody may use by themselves, what all commands share (the
 table of commands, their options, what they print) and what all methods share (what a method is, who plays a role, from
-ranked nodes to an answer). A file that is only imported is none. docs/architecture.md says what comes out.
+ranked nodes to an answer). A file that is only imported is none. docs/explanation/architecture.md says what comes out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Clew is installed with: names, versions, licences and sizes, for people and for programs.
 
 python scripts/dependencies.py --json       every package of this environment
-python scripts/dependencies.py --document   docs/dependencies.md, from this environment (needs the group `dev`)
+python scripts/dependencies.py --document   docs/reference/dependencies.md (needs the group `dev`)
 python scripts/dependencies.py --lock       requirements.lock: versions for the tests, with the hashes of all files
 """
 
@@ -22,7 +22,7 @@ from typing import TypedDict
 
 ROOT = Path(__file__).parent.parent
 LOCK = ROOT / "requirements.lock"
-DOCUMENT = ROOT / "docs" / "dependencies.md"
+DOCUMENT = ROOT / "docs" / "reference" / "dependencies.md"
 TESTED = ".[web,documents,sparql,networkx,demo]"
 TOOLS = ("setuptools>=77",)
 """What the package itself is built with."""

@@ -30,11 +30,13 @@ TOP = {
 }
 NAV = {
     "Tutorials": "tutorials/graph tutorials/documents tutorials/research",
-    "How-to": "installing how_to/model_servers how_to/neo4j how_to/wikidata how_to/pandas how_to/postgresql"
-    " how_to/langchain how_to/editor sources models languages web conversations curation evaluation synthesis scale",
-    "Reference": "commands methods query_language reference/commands reference/python reference/methods changelog",
-    "Explanation": "architecture reader graph_network certificates search documents subgraphs reliability security"
-    " reporting contributing",
+    "Guides": "guides/installing guides/sources guides/documents guides/models guides/languages guides/web"
+    " guides/conversations guides/curation guides/evaluation guides/synthesis guides/scale how_to/model_servers"
+    " how_to/neo4j how_to/wikidata how_to/pandas how_to/postgresql how_to/langchain how_to/editor",
+    "Reference": "reference/commands reference/methods reference/query_language reference/answers generated/commands"
+    " generated/python generated/methods changelog",
+    "Explanation": "explanation/architecture explanation/reader explanation/graph_network explanation/certificates"
+    " explanation/search explanation/subgraphs explanation/reliability explanation/security reporting contributing",
 }
 CONFIG = """\
 site_name: Clew
@@ -91,7 +93,7 @@ def _linked(link: re.Match[str], origin: Path, page: Path, source: Path) -> str:
 
 def generated(source: Path) -> None:
     """Pages that are written from the code."""
-    place = source / "reference"
+    place = source / "generated"
     place.mkdir()
     _register()
     click = typer.main.get_command(app)

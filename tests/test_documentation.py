@@ -142,7 +142,7 @@ def test_a_block_is_found_with_its_line_its_mark_and_without_its_indent(tmp_path
 def test_every_test_that_a_document_names_is_there():
     named = [
         (file, test)
-        for document in ROOT.glob("docs/*.md")
+        for document in ROOT.glob("docs/**/*.md")
         for file, test in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", document.read_text("utf-8"))
     ]
     assert named

@@ -28,8 +28,10 @@ def test_the_ten_lines_work(tmp_path, monkeypatch, capsys, tiny_tables):
 
 
 def test_every_method_of_the_catalogue_is_in_the_table():
-    listed = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "methods.md").read_text("utf-8"), re.MULTILINE))
-    assert listed == set(METHODS), "the table of docs/methods.md has one row for each method"
+    listed = set(
+        re.findall(r"^\| `(\w+)`", (ROOT / "docs" / "reference" / "methods.md").read_text("utf-8"), re.MULTILINE)
+    )
+    assert listed == set(METHODS), "the table of docs/reference/methods.md has one row for each method"
 
 
 def test_every_method_of_the_catalogue_is_public():

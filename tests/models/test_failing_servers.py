@@ -190,7 +190,7 @@ def test_what_a_person_sees_and_how_long_it_takes(case, clew, base, monkeypatch)
         code, out, err = clew("ask", base, QUESTION, *ROLES, "--model", f"{url}#{case.model}")
         extra = time.perf_counter() - begun - alone
     first, last = (out or err).splitlines()[0], (out or err).splitlines()[-1]
-    if "CLEW_TABLE" in os.environ:  # the table of docs/models.md
+    if "CLEW_TABLE" in os.environ:  # the table of docs/guides/models.md
         with Path(os.environ["CLEW_TABLE"]).open("a") as table:
             table.write(f"| {case.name} | {first} | {max(0, extra):.1f} s | {code} |\n")
     assert code == case.exit_code, err

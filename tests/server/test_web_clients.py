@@ -97,9 +97,9 @@ async def use_prompts(client, mcp) -> None:
 
 
 def test_every_tool_of_mcp_is_in_the_documentation():
-    [row] = re.findall(r"^\| tools \|.*", (ROOT / "docs" / "web.md").read_text("utf-8"), re.MULTILINE)
+    [row] = re.findall(r"^\| tools \|.*", (ROOT / "docs" / "guides" / "web.md").read_text("utf-8"), re.MULTILINE)
     missing = TOOLS.keys() - re.findall(r"`(\w+)`", row)
-    assert not missing, "the row `tools` of docs/web.md describes each tool"
+    assert not missing, "the row `tools` of docs/guides/web.md describes each tool"
 
 
 def test_an_mcp_client_uses_the_tools_over_http(server):

@@ -53,7 +53,7 @@ def models(
     else:
         err.line(
             "no models: start Ollama or LM Studio, set OPENAI_API_KEY, "
-            f"or name a server's models in {settings.config_file} (docs/models.md)"
+            f"or name a server's models in {settings.config_file} (docs/guides/models.md)"
         )
 
 

@@ -376,7 +376,7 @@ class OpenRemoteBase(OpenBaseElsewhere):
         if self.kb.described is None:
             raise InputError(
                 f"{self.kb!r} is too large to read its texts on demand: read them with "
-                "`clew build … --nodes-only` to search words and meanings (docs/sources.md)"
+                "`clew build … --nodes-only` to search words and meanings (docs/guides/sources.md)"
             )
         return open_base_of(self.kb.described, None, self.embedder_given)
 

@@ -1,4 +1,4 @@
-"""Answer questions that are already written in the query language (docs/query_language.md)."""
+"""Answer questions that are already written in the query language (docs/reference/query_language.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Vectors of a base in PostgreSQL, by content: each text is embedded only once, across all servers.
 
 Each embedder of a base has a table of pgvector, shared by all generations and compared exactly. An HNSW index on
-`embedding` (docs/scale.md) is used only without a filter, since it would apply the filter after the search.
+`embedding` (docs/guides/scale.md) is used only without a filter, since it would apply the filter after the search.
 """
 
 from __future__ import annotations

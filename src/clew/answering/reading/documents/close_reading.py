@@ -1,7 +1,7 @@
 """Read the best passages closely with a trained network: rerank them, mark the best sentences, compute the certainty.
 
 For a passage that the network has not read, the best sentence is the sentence that shares most words with the question.
-The constants were fitted on passages of folders that the network of each fold had not seen (docs/documents.md).
+The constants were fitted on passages of folders that the network of each fold had not seen (docs/guides/documents.md).
 """
 
 from __future__ import annotations
