@@ -368,7 +368,7 @@ def build(
     if isinstance(options, DocumentOptions) or (paths and options is None and hold_documents(paths)):
         wanted = options if isinstance(options, DocumentOptions) else DocumentOptions(visible=visible or {})
         return build_documents(paths, folder, wanted, widen=widen)
-    reading = options or SourceOptions(skip_bad=skip_bad)
+    reading = replace(options or SourceOptions(skip_bad=skip_bad), visible=visible or {})
     edits = schema_edits(
         None if schema is None else Path(schema), [*paths, *reading.nodes, *reading.edges, *reading.triples]
     )

@@ -173,3 +173,22 @@ def test_records_nested_in_a_hidden_record_are_hidden(tmp_path):
     texts = [kb.text(node, relations=True) for node in kb.nodes().array]
     assert len(texts) == 3
     assert not any("Harbour" in text or "sell" in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"options": SourceOptions(columns={"groups": "acl"})}, {"visible": {"products/p2": ["board"]}}],
+    ids=["column", "rules"],
+)
+def test_rows_are_not_named_after_hidden_rows(tmp_path, given):
+    (tmp_path / "products.csv").write_text("product_id,name,acl\np1,Tent,\np2,Moonshot,board\n")
+    (tmp_path / "customers.csv").write_text("customer_id,name\nc1,Ada\nc2,Ben\n")
+    lines = [("c1", "p1", 2), ("c1", "p2", 3), ("c2", "p2", 4), ("c2", "p2", 5)]
+    rows = [f"{at},{customer},{product},2024-01-0{day}" for at, (customer, product, day) in enumerate(lines)]
+    (tmp_path / "lines.csv").write_text("\n".join(["line_id,customer_id,product_id,day", *rows]))
+    files = [tmp_path / f"{name}.csv" for name in ("products", "customers", "lines")]
+    clew.build(files, tmp_path / "shop.kb", **given)
+    kb = clew.open(tmp_path / "shop.kb").for_groups([]).tools.kb
+    names = [node.name for node in kb.refs(kb.nodes().array)]
+    assert any("Ada's line: Tent" in name for name in names)
+    assert not any("Moonshot" in name for name in names)

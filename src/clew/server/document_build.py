@@ -21,6 +21,7 @@ from clew.store.building import build, into
 from clew.store.graph.schema_file import SchemaEdits
 from clew.store.graph.visibility import restricted
 from clew.store.sources.categories import with_categories
+from clew.store.sources.files import SourceOptions
 from clew.store.sources.read import read_sources
 
 MEMORY = 8 << 30
@@ -57,7 +58,8 @@ def main(files: str, base: str, cache: str) -> int:
                 lambda what, done, total: say(stage=what, done=done, total=total),
             )
         else:
-            found = ReadFolder(read_sources(with_workbooks([Path(files)])), SchemaEdits())
+            options = SourceOptions(visible=earlier_rules(place))
+            found = ReadFolder(read_sources(with_workbooks([Path(files)]), options), SchemaEdits())
         tables = restricted(found.tables, earlier_rules(place), strict=False)
         tables = tables if are_documents else with_categories(tables)
         into(place, lambda folder: build(tables, folder, edits=found.edits, say=stage), stage, replacing)

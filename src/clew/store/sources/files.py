@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +73,8 @@ class SourceOptions:
     """Attributes of the changed base. Columns with these names are attributes, even if named like a type."""
     follow_links: bool = False
     """Follow links out of a given folder. Without it they are skipped and listed."""
+    visible: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Patterns of keys, with the groups that may see matching rows. Other rows are not named after these."""
 
 
 def parse_columns(assignments: list[str] | tuple[str, ...]) -> dict[str, str]:

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from clew.core.errors import SourceError
 from clew.store.graph.render import listed
-from clew.store.graph.tables import ROW, STRING, Piece, Tables
+from clew.store.graph.tables import GROUPS, ROW, STRING, Piece, Tables
+from clew.store.graph.visibility import apply_rules
 from clew.store.sources.columns import KEY_ENDINGS, NAMES, node_roles, plain, unique_names
 from clew.store.sources.databases import ForeignKey, SqlTable, open_database
 from clew.store.sources.files import SourceOptions, stem_of
@@ -66,6 +67,8 @@ class _Loaded:
     names: pa.Array
     is_declared: bool = False
     """Whether a database declares its references."""
+    is_hidden: pa.Array | None = None
+    """Whether only some groups may see each row. None if everybody may see all rows."""
 
     @property
     def table(self) -> SqlTable:
@@ -189,8 +192,22 @@ def _loaded(
             is_told_apart = tell_apart([pa.chunked_array([names])])
             own = names if is_told_apart else pa.array(unique_names(names.to_pylist(), "{} ({})"), STRING)
         keys = own if len(contents) == 1 and declared is None else _prefixed(f"{name}/", own)
-        found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None)
+        hidden = _hidden(keys, content, options)
+        found[name] = _Loaded(profile, content, sources[name], keys, names, declared is not None, hidden)
     return {name: found[name] for name in contents}
+
+
+def _hidden(keys: pa.Array, content: Mapping[str, pa.ChunkedArray], options: SourceOptions) -> pa.Array | None:
+    """Return whether only some groups may see each row, by the column of groups or by the rules for keys."""
+    cells = content.get(options.columns.get("groups", ""))
+    if cells is None and not options.visible:
+        return None
+    ruled, _ = apply_rules(Piece(pa.table({"key": keys}), ""), options.visible)
+    is_hidden = pc.is_valid(ruled.table[GROUPS])
+    if cells is not None:
+        texts = pc.list_value_length(cells) if is_list(cells.type) else pc.utf8_length(pc.utf8_trim_whitespace(cells))
+        is_hidden = pc.or_(is_hidden, pc.greater(pc.fill_null(texts, 0), 0))
+    return is_hidden.combine_chunks()
 
 
 def _truths(header: str, cells: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -252,9 +269,10 @@ def _joined_names(
 
 
 def _referred_names(key: ForeignKey, content: Mapping[str, pa.ChunkedArray], found: Mapping[str, _Loaded]) -> pa.Array:
-    """Return the name of the row that each row refers to, or else the referring value."""
+    """Return the name of the row that each row refers to, or else the referring value, if the row may be hidden."""
     other, values = found[key.table], _joined([content[name] for name in key.columns])
-    return pc.coalesce(other.names.take(pc.index_in(values, value_set=other.texts(key.targets))), values)
+    names = other.names if other.is_hidden is None else pc.if_else(other.is_hidden, None, other.names)
+    return pc.coalesce(names.take(pc.index_in(values, value_set=other.texts(key.targets))), values)
 
 
 def _between(
