@@ -199,14 +199,15 @@ def _loaded(
 
 def _hidden(keys: pa.Array, content: Mapping[str, pa.ChunkedArray], options: SourceOptions) -> pa.Array | None:
     """Return whether only some groups may see each row, by the column of groups or by the rules for keys."""
-    cells = content.get(options.columns.get("groups", ""))
+    groups = options.columns.get("groups")
+    cells = None if groups is None else content.get(groups)
     if cells is None and not options.visible:
         return None
     ruled, _ = apply_rules(Piece(pa.table({"key": keys}), ""), options.visible)
     is_hidden = pc.is_valid(ruled.table[GROUPS])
     if cells is not None:
-        texts = pc.list_value_length(cells) if is_list(cells.type) else pc.utf8_length(pc.utf8_trim_whitespace(cells))
-        is_hidden = pc.or_(is_hidden, pc.greater(pc.fill_null(texts, 0), 0))
+        counts = pc.list_value_length(cells) if is_list(cells.type) else pc.utf8_length(_joined([cells]))
+        is_hidden = pc.or_(is_hidden, pc.greater(pc.fill_null(counts, 0), 0))
     return is_hidden.combine_chunks()
 
 
