@@ -237,6 +237,8 @@ def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[
         for one in (one for whole in inside for one in walk(whole, _is_pattern)):
             if isinstance(one, Attribute) and (variable := name or one.variable) != getattr(root, "name", None):
                 compared.setdefault(query.pattern.types.get(variable), {})[one.name] = None
+    if not compared:
+        return [[] for _ in paths]
     nodes = [{end.id: end for path in some for fact in path.facts for end in (fact.head, fact.tail)} for some in paths]
     by_type: dict[str, list[int]] = {}
     for node in {number: node for some in nodes for number, node in some.items()}.values():

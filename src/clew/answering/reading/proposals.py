@@ -251,7 +251,7 @@ class Proposer:
 
         `codes` are the types of rows, otherwise the type of the rows of a table in an order.
         """
-        codes = codes or [code for code in [self._ordered] if code is not None]
+        codes = codes or (() if self._ordered is None else (self._ordered,))
         last = {branch.hops[-1] for branch in plan.branches}
         hops = last if plan.branches else np.flatnonzero(self.ends == plan.target).tolist()
         if len(last) > 1 or any(len(branch.hops) == 1 for branch in plan.branches):

@@ -206,7 +206,9 @@ def _parse(
         if skip_bad:
             return table, bad
         number, reason = min(bad.items())
-        advice = "add the missing ones" if number in short else f"quote fields with the separator {dialect.separator!r}"
+        advice = f"quote fields with the separator {dialect.separator!r}"
+        if number in short:
+            advice = "add the missing ones, or close a quotation mark"
         raise SourceError(
             f"{reason}: {advice}, or add --skip-bad to skip such rows",
             file=file,
