@@ -4,6 +4,7 @@ import datetime
 import json
 import logging
 import socket
+import threading
 import time
 
 import pytest
@@ -336,6 +337,22 @@ def test_a_server_that_says_nothing_is_given_up():
         with pytest.raises(StorageError, match="did not answer a query within 1 seconds"):
             server.rows("RETURN 1")
         assert time.monotonic() - begun < 60  # the driver would wait without end
+
+
+def test_a_server_that_answers_with_an_unknown_message_is_refused():
+    pytest.importorskip("neo4j")
+
+    def lie(listening: socket.socket) -> None:
+        with listening.accept()[0] as caller:
+            for reply in (b"\0\0\3\5", b"\0\2\xb0\x55\0\0"):  # Bolt 5.3, then a message that it does not have
+                caller.recv(4096)
+                caller.sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=lie, args=(listening,), daemon=True).start()
+        server = BoltServer(GraphAddress(f"bolt://127.0.0.1:{listening.getsockname()[1]}"))
+        with pytest.raises(StorageError, match="does not use Bolt"):
+            server.rows("RETURN 1")
 
 
 def test_a_slow_query_is_given_up(films):

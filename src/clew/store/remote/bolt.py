@@ -129,6 +129,7 @@ class BoltServer:
     def _or_said(self, seconds: float, ask: Callable[[], list[Record]]) -> list[Record]:
         """Return the records, or raise an error with a remedy."""
         self._driver  # noqa: B018 - reports a missing package first
+        from neo4j._exceptions import BoltError  # the driver lets it through if a server breaks the protocol
         from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError
 
         try:
@@ -150,7 +151,7 @@ class BoltServer:
         except (DriverError, OSError) as error:
             why = _said(str(error))
             raise StorageError(f"{self.address} cannot be reached by Bolt ({type(error).__name__}: {why})") from error
-        except (ValueError, LookupError, AttributeError, TypeError, RecursionError, MemoryError) as error:
+        except (BoltError, ValueError, LookupError, AttributeError, TypeError, RecursionError, MemoryError) as error:
             # the driver does not validate the data of a server
             raise StorageError(f"{self.address} does not use Bolt: check that it is a graph database") from error
 
