@@ -148,3 +148,4 @@ def test_a_thumb_confirms_for_learning_and_another_withdraws(page, tmp_path):
         ask(page, address, "zzzzqqq blorp", base="tiny")
         page.get_by_role("heading", name="I do not know “zzzzqqq").wait_for()
         assert page.get_by_role("button", name="This is right").count() == 0
+        page.close()  # before the server, which it may still ask

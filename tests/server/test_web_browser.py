@@ -233,3 +233,4 @@ def test_no_field_of_a_schema_a_document_or_an_address_is_run(page, tmp_path):
             made = "#main script, dialog script, #main img:not([src^=blob]), dialog img"
             assert page.locator(made).count() == 0, view
             assert page.title() != "owned", view
+        page.close()  # before the server, which it may still ask

@@ -46,11 +46,11 @@ def test_a_slow_view_does_not_take_the_place_of_the_one_that_was_chosen_after_it
 
 
 @pytest.mark.parametrize("view", ["documents?base=built", "documents?base=built&doc=maze.md"])
-def test_slow_documents_do_not_take_the_place_of_the_view_that_was_chosen_after_them(page, papers, view):
+def test_slow_documents_do_not_take_the_place_of_the_view_that_was_chosen_after_them(papers, page, view):
     stays(page, papers, "/built/documents", view)
 
 
-def test_a_question_that_is_being_typed_stays_when_a_file_has_been_read(page, papers):
+def test_a_question_that_is_being_typed_stays_when_a_file_has_been_read(papers, page):
     page.goto(f"{papers}/#/documents?base=desk")
     box = page.get_by_label("Your question")
     for name in TEXTS:  # where there is one, questions can be asked

@@ -63,7 +63,7 @@ def check(page, view: str) -> None:
     assert flaws(page) == [], view
 
 
-def test_from_the_first_sign_in_to_a_colleagues_question(page, started):
+def test_from_the_first_sign_in_to_a_colleagues_question(started, page):
     address, password = started
     page.goto(address)
     sign_in(page, "admin", "not the password at all")
@@ -111,7 +111,7 @@ def test_from_the_first_sign_in_to_a_colleagues_question(page, started):
     page.get_by_text("daily limit of 1").first.wait_for()
 
 
-def test_no_part_of_the_team_moves_another_away(page, started):
+def test_no_part_of_the_team_moves_another_away(started, page):
     address, password = started
     page.goto(f"{address}/#/ask?base=open")
     sign_in(page, "admin", password)
@@ -129,7 +129,7 @@ def test_no_part_of_the_team_moves_another_away(page, started):
     page.locator(".told code").wait_for()
 
 
-def test_no_field_of_a_user_is_run_as_a_program(page, started):
+def test_no_field_of_a_user_is_run_as_a_program(started, page):
     address, password = started
     page.goto(address)
     sign_in(page, "admin", password)
@@ -157,7 +157,7 @@ def test_no_field_of_a_user_is_run_as_a_program(page, started):
     assert page.title() == "Team · Clew"
 
 
-def test_a_session_that_ended_leads_back_to_the_sign_in(page, started):
+def test_a_session_that_ended_leads_back_to_the_sign_in(started, page):
     address, password = started
     page.goto(f"{address}/#/ask?base=open")
     sign_in(page, "admin", password)
