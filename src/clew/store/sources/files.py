@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from clew.core.errors import InputError, NotFoundError, SourceError
@@ -109,9 +109,11 @@ _FEW_NULS = 1000
 _CHUNK = 1 << 24
 """Number of bytes decoded at once, since the text of a whole file takes up to four times its size."""
 MOST_RATIO = 200
-"""Maximum expansion of gzip data. Text compresses about tenfold."""
+"""Maximum expansion of packed data. Text compresses about tenfold."""
 SMALL = 50_000_000
-"""Bytes that any gzip file may unpack to, since small files can have a high ratio."""
+"""Bytes that any gzip file or archive may unpack to, since small files can have a high ratio."""
+MOST_MEMBERS = 1_000
+"""Maximum number of files in an archive, which is opened again for each of them."""
 
 
 def kind_of(path: Path) -> str:
@@ -149,9 +151,17 @@ def opened(path: Path) -> Iterator[BinaryIO | gzip.GzipFile]:
 
 
 def read_bytes(path: Path, small: int = SMALL) -> bytes:
-    """Read a file, and unpack gzip data independent of its name. Any file may unpack to `small` bytes."""
+    """Read a file, and unpack gzip data independent of its name. Any file may unpack to `small` bytes.
+
+    The path of a file in a ZIP archive begins with the path of the archive: `feed.zip/stops.txt`.
+    """
     try:
-        data = path.read_bytes()
+        if archive := next((parent for parent in path.parents if is_archive(parent)), None):
+            name = path.relative_to(archive).as_posix()
+            with _unzipping(archive) as zipped, zipped.open(name) as member:
+                data = member.read(zipped.getinfo(name).file_size + 1)
+        else:
+            data = path.read_bytes()
     except FileNotFoundError as missing:
         raise NotFoundError(f"{path}: no such file") from missing
     except OSError as failure:
@@ -170,6 +180,39 @@ def read_bytes(path: Path, small: int = SMALL) -> bytes:
     if not data or data.isspace():
         raise SourceError("the file is empty", file=path)
     return data
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a path is a ZIP archive, by its name."""
+    return path.suffix.lower() == ".zip" and not path.is_dir()
+
+
+def members_of(archive: Path) -> list[Path]:
+    """Return the paths of the files in a ZIP archive, without hidden ones."""
+    with _unzipping(archive) as zipped:
+        names = sorted(PurePosixPath(entry.filename) for entry in zipped.infolist() if not entry.is_dir())
+    return [archive / name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts)]
+
+
+@contextmanager
+def _unzipping(archive: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a ZIP archive, unless its files declare too large a size or are packed so that it cannot be bounded."""
+    try:
+        with zipfile.ZipFile(archive) as zipped:
+            entries = zipped.infolist()
+            most = SMALL + MOST_RATIO * archive.stat().st_size
+            if strange := [
+                one for one in entries if one.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            ]:
+                raise SourceError(f"{strange[0].filename} is not packed by deflate: unpack it first", file=archive)
+            if len(entries) > MOST_MEMBERS or sum(entry.file_size for entry in entries) > most:
+                why = f"has over {MOST_MEMBERS:,} files, or unpacks to over {MOST_RATIO} times its size"
+                raise SourceError(f"the archive {why}: unpack it first", file=archive)
+            yield zipped
+    except FileNotFoundError as missing:
+        raise NotFoundError(f"{archive}: no such file") from missing
+    except (*_DATA, EOFError, RuntimeError) as broken:
+        raise SourceError(f"the archive is damaged or encrypted ({broken})", file=archive) from broken
 
 
 def read_utf8(path: Path, encoding: str | None = None, notes: list[str] | None = None) -> bytes:

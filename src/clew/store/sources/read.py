@@ -22,7 +22,17 @@ from clew.store.sources.bolt import read_graph
 from clew.store.sources.columns import kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
-from clew.store.sources.files import GRAPHS, JSON_LINES, RDF_FORMATS, RECORDS, SourceOptions, kind_of, read_utf8
+from clew.store.sources.files import (
+    GRAPHS,
+    JSON_LINES,
+    RDF_FORMATS,
+    RECORDS,
+    SourceOptions,
+    is_archive,
+    kind_of,
+    members_of,
+    read_utf8,
+)
 from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
@@ -40,7 +50,9 @@ DELIMITED = {".csv", ".tsv", ".tab", ".txt", ".psv", ".list", ""}
 _PARQUET = {".parquet", ".pq"}
 _TABLES = _PARQUET | {".csv", ".tsv", ".jsonl"}
 """Suffixes of files that make a folder in a folder worth a note."""
-_ARCHIVES = {".zip", ".tar", ".tgz", ".7z", ".rar"}
+_ARCHIVES = {".tar", ".tgz", ".7z", ".rar"}
+_IN_ARCHIVES = (DELIMITED | RECORDS | GRAPHS) - {""}
+"""Suffixes of the files that are read from a ZIP archive: the formats whose readers take bytes."""
 _PART = re.compile(r"part[-.]\d+\b")
 """Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
 _READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
@@ -168,7 +180,7 @@ def read_sources(
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))
             continue
-        for file in _files(path, found, options.follow_links) if path.is_dir() else [path]:
+        for file in _files(path, found, options.follow_links):
             with readable(file):
                 _read(file, kind, options, found)
     if found.empty:
@@ -269,7 +281,7 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
     elif kind in DELIMITED:
         _read_delimited(path, said, options, found)
     elif kind in _ARCHIVES:
-        raise SourceError("an archive: unpack it, and build its folder", file=path)
+        raise SourceError("an archive, of which only .zip is read: unpack it, and build its folder", file=path)
     else:
         raise SourceError(
             f"unknown format {kind!r}: the supported formats are {', '.join(sorted(_READABLE))}", file=path
@@ -296,8 +308,38 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     found.skipped += skipped
 
 
-def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
-    """Return the readable files of a folder, or only files called nodes and edges, with a note about other files."""
+def _files(path: Path, found: _Found, follow_links: bool) -> list[Path]:
+    """Return a file, or the readable files of a folder or ZIP archive, of these only files called nodes and edges.
+
+    Add notes about other files.
+    """
+    if is_archive(path):
+        files = _archived(path, found)
+    elif path.is_dir():
+        files = _in_folder(path, found, follow_links)
+    else:
+        return [path]
+    plain = {kind: [file for file in files if is_plainly(kind, file)] for kind in ("nodes", "edges")}
+    if not all(plain.values()):
+        return files
+    named = sorted(plain["nodes"] + plain["edges"])
+    others = [file.name for file in files if file not in named]
+    if others:
+        found.notes.append(f"Not read, as {path} has files called nodes and edges: {', '.join(others)}.")
+    return named
+
+
+def _archived(archive: Path, found: _Found) -> list[Path]:
+    members = members_of(archive)
+    files = [member for member in members if kind_of(member) in _IN_ARCHIVES]
+    if not files:
+        raise SourceError("no readable files in this archive: unpack it, and build its folder", file=archive)
+    if others := [member.name for member in members if member not in files]:
+        found.notes.append(f"Not read in {archive}: {', '.join(others)}. Unpack it to read them.")
+    return files
+
+
+def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
     inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if path.suffix.lower() in _TABLES})
@@ -305,19 +347,13 @@ def _files(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
         found.notes.append(f"Not read: folders in {folder}, which can be given as sources: {', '.join(inner)}.")
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
     files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
+    files = files or [member for path in listed.files if is_archive(path) for member in _archived(path, found)]
     if not files:
         if packed := [path for path in listed.files if kind_of(path) in _ARCHIVES]:
             raise SourceError(f"no readable files in this folder: unpack {packed[0].name}", file=folder)
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
-    plain = {kind: [path for path in files if is_plainly(kind, path)] for kind in ("nodes", "edges")}
-    if not all(plain.values()):
-        return files
-    named = sorted(plain["nodes"] + plain["edges"])
-    others = [path.name for path in files if path not in named]
-    if others:
-        found.notes.append(f"Not read, as {folder} has files called nodes and edges: {', '.join(others)}.")
-    return named
+    return files
 
 
 def _check_mapping(found: _Found, options: SourceOptions) -> None:
