@@ -272,3 +272,31 @@ def test_a_column_named_like_one_of_edges_may_have_other_values_in_each_file(tmp
     (tmp_path / "items.csv").write_text("item_id,name,relation\nI,Ink,red\nJ,Jug,blue\n")
     clew.build([tmp_path / "shops.csv", tmp_path / "items.csv"], tmp_path / "shop.kb")
     assert clew.open(tmp_path / "shop.kb").show("Ann")["attributes"]["relation"] == "1999-02-15"
+
+
+RACES = (
+    "season,round,race,circuit\n"
+    "2007,1,Monza Cup,Monza\n2007,2,Spa Cup,Spa\n2008,1,Spa Cup,Spa\n2008,2,Monza Cup,Monza\n"
+)
+RESULTS = (
+    "season,round,driver,position\n2007,1,Ada,1\n2007,1,Ben,2\n2007,2,Ben,1\n2008,1,Ada,1\n2008,2,Ben,1\n2008,2,Ada,2\n"
+)
+
+
+def test_several_columns_together_refer_to_the_row_that_they_identify(tmp_path):
+    (tmp_path / "races.csv").write_text(RACES)
+    (tmp_path / "results.csv").write_text(RESULTS)
+    tables = read_sources([tmp_path])
+    edges = [(row["head"], row["tail"]) for piece in tables.edges for row in piece.table.to_pylist()]
+    assert len(edges) == 6
+    assert all(f"{tail.removeprefix('races/').replace('/', ', ')}, " in head for head, tail in edges)
+    races = {row["key"]: row for piece in tables.nodes for row in piece.table.to_pylist() if row["type"] == "race"}
+    assert races["races/2008/2"]["name"] == "2008, Monza Cup"
+    results = [row for piece in tables.nodes for row in piece.table.to_pylist() if row["type"] == "result"]
+    assert [row["season"] for row in results] == [2007, 2007, 2007, 2008, 2008, 2008], "it says something itself"
+
+
+def test_columns_that_two_tables_happen_to_have_are_no_reference(tmp_path):
+    (tmp_path / "races.csv").write_text(RACES)
+    (tmp_path / "results.csv").write_text(RESULTS.replace("2008,2", "2009,3"))
+    assert not any(piece.table.num_rows for piece in read_sources([tmp_path]).edges)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -42,6 +42,8 @@ MIN_STEM = 3
 """Minimum number of letters of a short form of the name of a table in the header of its key."""
 MAX_TARGETS = 20
 """Maximum number of columns of a table to which others may refer, so that the cost is not quadratic."""
+MAX_SHARED_COLUMNS = 6
+"""Maximum number of columns of two tables whose combinations may be a key."""
 MAX_PANEL_COLUMNS = 3
 """Maximum columns that identify a row together. The number of combinations grows fast."""
 MAX_LISTED_VALUES = 50
@@ -280,6 +282,7 @@ def profile_tables(
     least = MIN_SPOKEN if declared is None else 1.0
     profiles = {table: _with_references(profile, profiles, contents, least) for table, profile in profiles.items()}
     if declared is None:
+        profiles = {table: _with_shared_columns(profile, profiles, contents) for table, profile in profiles.items()}
         profiles = {table: _with_key(profile, profiles, contents[table]) for table, profile in profiles.items()}
     return {table: _with_names(profile, profiles, contents[table], name) for table, profile in profiles.items()}
 
@@ -406,6 +409,51 @@ def _reference(
     return share, key
 
 
+def _with_shared_columns(
+    profile: TableProfile, profiles: Mapping[str, TableProfile], contents: Mapping[str, Content]
+) -> TableProfile:
+    """Add references by several columns that another table has, too, such as the season and the round of a race."""
+    own, name = contents[profile.table.name], profile.table.name
+    linked = {key.table for key in profile.table.foreign}
+    linked |= {other for other, one in profiles.items() for key in one.table.foreign if key.table == name}
+    found = []
+    for other in profiles.values():
+        if other.table.name in linked | {name} or other.columns.keys() == profile.columns.keys():
+            continue
+        shared = [
+            one
+            for one in profile.columns.values()
+            if one.name in other.columns
+            and one.kind == other.columns[one.name].kind in ("text", "integer", "date")
+            and not (one.is_unique or other.columns[one.name].is_unique)
+            and one.filled
+            and _share(one.values, other.columns[one.name].values) >= MIN_UNSPOKEN
+        ]
+        for columns in _combinations([one.name for one in shared]):
+            is_one_row = tell_apart([contents[other.table.name][one] for one in columns])
+            if is_one_row and not tell_apart([own[one] for one in columns]):
+                if _share_of_rows(own, contents[other.table.name], columns) >= MIN_UNSPOKEN:
+                    found.append(ForeignKey(columns, other.table.name, columns))
+                break
+    return replace(profile, table=replace(profile.table, foreign=(*profile.table.foreign, *found)))
+
+
+def _combinations(columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the pairs of a few columns, then larger combinations."""
+    for count in range(2, MAX_PANEL_COLUMNS + 1):
+        yield from combinations(columns[:MAX_SHARED_COLUMNS], count)
+
+
+def _share_of_rows(own: Content, other: Content, columns: Sequence[str]) -> float:
+    """Return the share of distinct rows of some columns, without empty ones, that another table has."""
+    rows, targets = (
+        pa.table({str(index): _texts(content[name]) for index, name in enumerate(columns)}) for content in (own, other)
+    )
+    rows = rows.drop_null().group_by(rows.column_names).aggregate([])
+    there = rows.join(targets, keys=rows.column_names, join_type="left semi")
+    return float(there.num_rows / max(1, rows.num_rows))
+
+
 def _repeats(content: Content, column: str, key: str) -> bool:
     """Return whether most rows contain their own key in a column, which is then another form of the key."""
     if is_list(content[column].type):
@@ -440,8 +488,8 @@ def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], conte
     """
     table = profile.table
     foreign = [key for other in profiles.values() for key in other.table.foreign if key.table == table.name]
-    used = [target for key in foreign for target in key.targets]
-    key = table.key or tuple(sorted(set(used), key=used.count)[-1:])
+    used = [key.targets for key in foreign]
+    key = table.key or max(sorted(set(used)), key=used.count, default=())
     first = next(iter(profile.columns.values()), None)
     if not key and first is not None and first.is_unique and first.name not in profile.references:
         key = (first.name,) if first.kind == "integer" or first.is_code else ()
@@ -474,7 +522,7 @@ def _with_names(
     if len(table.foreign) > 1 and table.name not in referred:
         return replace(profile, is_between=True)
     codes = [name for name, one in free.items() if one.could_name]
-    if codes or table.key:
+    if codes or len(table.key) == 1:
         return replace(profile, named_by=tuple(codes[:1]))
     return replace(profile, named_by=_panel(profile, content), is_panel=True)
 

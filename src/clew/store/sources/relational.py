@@ -260,7 +260,8 @@ def _joined_names(
 ) -> pa.Array | None:
     if not profile.named_by:
         return None
-    referred = {key.columns[0]: key for key in profile.table.foreign if profile.is_panel and key.table in found}
+    keys = [key for key in profile.table.foreign if len(key.columns) == 1 and key.table in found]
+    referred = {key.columns[0]: key for key in keys if profile.is_panel}
     texts = [
         _referred_names(referred[name], content, found) if name in referred else _joined([content[name]])
         for name in profile.named_by
@@ -378,7 +379,8 @@ def _nodes(loaded: _Loaded, options: SourceOptions, lost: Mapping[str, pa.Array]
         plain(named[0]) in _NAME_HEADERS | nouns_of(loaded.table.name) | {plain(profile.type)}
         or plain(named[0]).endswith(("_name", "_title", "_label"))
     )
-    dropped = {*profile.references, *(named if is_shown else ())}
+    single = {key.columns[0] for key in loaded.table.foreign if len(key.columns) == 1}
+    dropped = single | {*(named if is_shown else ())}
     if len(key) == 1 and (
         profile.columns[key[0]].kind == "integer" or not loaded.keys[0].as_py().startswith(f"{loaded.table.name}/")
     ):
@@ -405,7 +407,8 @@ def _references(
     rows, tails, values = _targets(loaded, key, found)
     if not loaded.is_declared and tails.null_count:
         is_lost = pc.is_null(tails)
-        lost[key.columns[0]] = _by_row(rows.filter(is_lost), values.filter(is_lost), len(loaded.keys))
+        if len(key.columns) == 1:
+            lost[key.columns[0]] = _by_row(rows.filter(is_lost), values.filter(is_lost), len(loaded.keys))
         rows, tails = rows.filter(pc.invert(is_lost)), tails.drop_null()
     relation = constant(_relation(loaded.table, key), len(rows))
     return _edge_piece({HEAD: loaded.keys.take(rows), RELATION: relation, TAIL: tails}, rows, loaded.source, options)
