@@ -22,7 +22,8 @@ from rapidfuzz import fuzz, process
 from clew.answering.reading.encoders import Encoders, Floats, ReadQuestion
 from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import Plan
-from clew.answering.reading.quantities import Quantity
+from clew.answering.reading.quantities import Quantity, without_amount
+from clew.core.nouns import singular
 from clew.core.types import UnknownName
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
@@ -215,9 +216,9 @@ def word_rows(
 def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[tuple[int, int]]:
     """Return runs of words that form a name, including adjacent less likely words and stop words between them."""
     question = known.question
-    runs: list[list[Word]] = []
+    names_only, runs = without_amount(question), list[list[Word]]()
     for word in known.words:
-        if word.likely >= BESIDE and word.text not in stop_words():
+        if word.likely >= BESIDE and word.text not in stop_words() and names_only[word.start : word.end].strip():
             between = question[runs[-1][-1].end : word.start] if runs else ","
             if between.strip() in ("", "-", "'", ".", *(stop_words() - JOINING)):
                 runs[-1].append(word)
@@ -261,7 +262,10 @@ def _with_mentions(start: int, end: int, named: Sequence[NamedSpan]) -> tuple[in
 
 
 def are_like(text: str, schema_words: Collection[str]) -> bool:
-    """Return whether all words of a text are schema words or stop words. Accept misspellings."""
+    """Return whether all words of a text are schema words or stop words. Accept misspellings and plurals."""
     known = [*schema_words, *stop_words()]
-    found = (process.extractOne(one.text, known, scorer=fuzz.ratio, score_cutoff=MISSPELLED) for one in tokenise(text))
-    return all(one is not None for one in found)
+
+    def is_known(word: str) -> bool:
+        return process.extractOne(word, known, scorer=fuzz.ratio, score_cutoff=MISSPELLED) is not None
+
+    return all(is_known(one.text) or is_known(singular(one.text)) for one in tokenise(text))

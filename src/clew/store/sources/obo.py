@@ -98,8 +98,8 @@ def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
         for content in stanza.tags.get(tag, ()):
             words = re.split(r"\s+[!{]", content, maxsplit=1)[0].split()
             if tag == "relationship" and len(words) > 1:
-                relation = names.get(words[0]) if ":" in words[0] else None
-                yield (relation or words[0]).replace(" ", "_"), words[1]
+                relation = (names.get(words[0]) or local_name(words[0])) if ":" in words[0] else words[0]
+                yield relation.replace(" ", "_"), words[1]
             elif tag != "relationship" and words:
                 yield tag, words[0]
 
@@ -115,10 +115,16 @@ def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, object]:
     return {name: cell[0] if len(cell) == 1 else list(map(str, cell)) for name, cell in found.items()}
 
 
+def _namespace(stanza: Stanza) -> str:
+    """Return the namespace of a term, unless it only repeats the beginning of the id, such as `http`."""
+    namespace = stanza.first("namespace")
+    return "" if stanza.first("id").startswith(f"{namespace}:") else namespace
+
+
 def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> Piece:
     columns = {
         "key": pa.array([stanza.first("id") for stanza in terms], pa.string()),
-        "type": pa.array([stanza.first("namespace") or kind for stanza in terms], pa.string()),
+        "type": pa.array([_namespace(stanza) or kind for stanza in terms], pa.string()),
         "name": pa.array([_unescaped(stanza.first("name")) for stanza in terms], pa.string()),
         "aliases": pa.array([_synonyms(stanza) for stanza in terms], pa.list_(pa.string())),
         "text": pa.array([quotation(stanza.first("def")) for stanza in terms], pa.string()),

@@ -396,7 +396,7 @@ def _reference(
             is_strange = is_same or target.rows == 1 or not has_letters
             if target is column or (not spoken and (is_strange or target.kind == "integer")):
                 continue
-            if is_own and is_key and _repeats(contents[other.table.name], column.name, target.name):
+            if is_own and _repeats(contents[other.table.name], column.name, target.name):
                 continue
             share = _share(column.values, target.values)
             if share >= (least if spoken else MIN_UNSPOKEN):
@@ -455,7 +455,7 @@ def _share_of_rows(own: Content, other: Content, columns: Sequence[str]) -> floa
 
 
 def _repeats(content: Content, column: str, key: str) -> bool:
-    """Return whether most rows contain their own key in a column, which is then another form of the key."""
+    """Return whether most rows contain their own key or name in a column, which is then another form of it."""
     if is_list(content[column].type):
         return False
     same = pc.equal(as_text(content[column]).cast(STRING), as_text(content[key]).cast(STRING))
@@ -475,7 +475,7 @@ def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
 
     In the table itself the header must contain more: `parent_category_id` of categories.
     """
-    names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "_id", "id")}
+    names = {f"{one}{ending}" for one in nouns_of(table) for ending in ("", "id", *KEY_ENDINGS)}
     names |= {plain(target)} - GENERAL_KEYS - {"name", "title", "label", ""}
     fitting = [one for one in names if header.endswith(f"_{one}") or (header == one and not is_own)]
     return max(map(len, fitting), default=0)
@@ -544,7 +544,7 @@ def _name_columns(columns: Mapping[str, ColumnProfile], nouns: Collection[str]) 
         fitting = (by_plain[header] for header in headers if header in by_plain)
         return tuple(name for name in fitting if columns[name].tells(least))[:1]
 
-    if found := first(NAMES["full"], 0):
+    if found := first((*NAMES["full"], *(f"{noun}_name" for noun in sorted(nouns))), 0):
         spoken = [name for name in _called(columns) if not columns[name].is_identifier]
         return tuple(spoken[:1]) if spoken and columns[found[0]].is_identifier else found
     if parts := next((pair for pair in NAME_PARTS if set(pair) <= by_plain.keys()), ()):
