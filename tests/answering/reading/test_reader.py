@@ -55,6 +55,14 @@ def put_forward(answer):
     return {candidate.node.name for candidate in answer.answer_set} if answer.found else set()
 
 
+def test_nothing_is_the_highest_or_lowest_by_what_is_true_or_false(base):
+    reader = reader_of(base.tools)
+    plans = [one.plan for one in reader.read("Which distillery is the most open to visitors?").meanings]
+    compared = {plan.attribute for plan in plans if plan.form in ("max", "min")} - {None}
+    assert compared
+    assert "boolean" not in {reader.vocabulary.attributes[attribute].kind for attribute in compared}
+
+
 @pytest.mark.parametrize(
     ("question", "names"),
     [

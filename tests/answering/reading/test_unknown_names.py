@@ -9,7 +9,16 @@ import pytest
 import clew
 from clew.answering.queries.linking import ground, unknown_names, with_known_names
 from clew.answering.reading.encoders import Encoders, ReadQuestion
-from clew.answering.reading.meaning import NameWords, SchemaTerms, Understanding, Word, unknown_spans, windows
+from clew.answering.reading.meaning import (
+    NameWords,
+    SchemaTerms,
+    Understanding,
+    Word,
+    are_like,
+    unknown_spans,
+    windows,
+)
+from clew.answering.reading.mentions import find_named
 from clew.core.query import Named
 from clew.core.roles import Parse
 from conftest import asked
@@ -53,6 +62,38 @@ def test_a_name_that_the_base_has_is_not_called_unknown(data, tmp_path):
         "what was the total number of gold awards won between spain and egypt?"
     )
     assert not answer.unknown
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("Who lives in the city Aurora?", ["City", "Project"]),
+        ("Who lives in Aurora city?", ["City", "Project"]),
+        ("Who works on the project Aurora?", ["Project", "City"]),
+        ("Who lives in Aurora?", ["City", "Project"]),
+    ],
+)
+def test_the_type_beside_a_name_tells_which_is_meant(base, question, kinds):
+    _, (named,) = find_named(question, base.tools.kb, base.tools.names)
+    assert [sense.type for sense in named.senses] == kinds
+
+
+def test_the_type_before_of_adds_a_name_in_other_capitals(tmp_path):
+    (tmp_path / "provinces.csv").write_text("code,name\n51,BALI\n52,LOMBOK\n")
+    (tmp_path / "villages.csv").write_text("code,province_code,name\n1,51,Ubud\n2,52,Bali\n3,52,Mas\n")
+    clew.build(tmp_path, tmp_path / "places.kb")
+    base = clew.open(tmp_path / "places.kb")
+    for question, kinds in {"the province of Bali": ["village", "province"], "Bali": ["village"]}.items():
+        _, (named,) = find_named(f"Which people live in {question}?", base.tools.kb, base.tools.names)
+        assert [sense.type for sense in named.senses] == kinds
+
+
+def test_words_of_the_schema_in_another_number_and_words_for_amounts_are_no_names():
+    assert are_like("regencies", ["regency"])
+    assert not are_like("agencies", ["regency"])
+    words = tuple(Word(start, start + len(one), one, 1.0) for one, start in (("much", 4), ("oboe", 18)))
+    known = Understanding("How much does the oboe cost?", (), words=words)
+    assert unknown_spans(known, ()) == [(18, 22)]
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,19 @@ def test_properties_of_obo_terms_are_attributes_with_their_types(tmp_path):
     assert "spacerLength" not in edc
 
 
+def test_ids_of_obo_are_neither_types_nor_relations(tmp_path):
+    path = written(
+        tmp_path,
+        "software.obo",
+        "[Term]\nid: http://x.org/A_1\nname: limma\nnamespace: http\n"
+        "relationship: http://x.org/has_license http://x.org/A_2\n"
+        "[Term]\nid: http://x.org/A_2\nname: GPL\nnamespace: http\n",
+    )
+    tables = read_sources([path])
+    assert {node["type"] for node in nodes_of(tables).values()} == {"term"}
+    assert edges_of(tables) == {("http://x.org/A_1", "has_license", "http://x.org/A_2")}
+
+
 def test_obo_terms_have_names_synonyms_definitions_and_relations(tmp_path):
     path = written(tmp_path, "animals.obo.gz", OBO)
     tables = read_sources([path])

@@ -300,3 +300,27 @@ def test_columns_that_two_tables_happen_to_have_are_no_reference(tmp_path):
     (tmp_path / "races.csv").write_text(RACES)
     (tmp_path / "results.csv").write_text(RESULTS.replace("2008,2", "2009,3"))
     assert not any(piece.table.num_rows for piece in read_sources([tmp_path]).edges)
+
+
+def test_codes_are_no_numbers_and_refer_to_the_table_that_they_are_called_after(tmp_path):
+    (tmp_path / "regencies.csv").write_text("code,name\n11.01,Lampung\n11.10,Natuna\n11.1,Sleman\n")
+    (tmp_path / "islands.csv").write_text("name,regency_code,area\nRusa,11.10,2.5\nRaya,11.1,0.5\nWeh,11.10,1\n")
+    tables = read_sources([tmp_path])
+    edges = {(row["head"], row["tail"]) for piece in tables.edges for row in piece.table.to_pylist()}
+    assert {tail for _, tail in edges} == {"regencies/11.10", "regencies/11.1"}
+    assert len(edges) == 3
+
+
+def test_the_name_of_a_table_s_own_noun_names_its_rows_even_if_some_share_it(tmp_path):
+    stops = "1,Old Mill,N,a\n2,Old Mill,S,b\n3,Old Mill,E,c\n4,Harbour,N,d\n5,Harbour,S,e\n"
+    (tmp_path / "stops.csv").write_text("stop_id,stop_name,platform,note\n" + stops)
+    (piece,) = read_sources([tmp_path / "stops.csv"]).nodes
+    assert [row["name"] for row in piece.table.to_pylist()] == ["Old Mill"] * 3 + ["Harbour"] * 2
+
+
+def test_a_text_that_repeats_the_name_of_its_own_row_is_no_reference(tmp_path):
+    rows = "".join(
+        f"{name},{name if name != 'Rocket' else 'Robot'},{name[:2]}\n" for name in ("Rocket", "Robot", "Bed")
+    )
+    (tmp_path / "recipes.csv").write_text("name,english,short\n" + rows)
+    assert not any(piece.table.num_rows for piece in read_sources([tmp_path / "recipes.csv"]).edges)

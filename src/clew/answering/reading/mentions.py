@@ -102,7 +102,8 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
         plain = MARKED.sub(r"\1", question)
         found = [linked(plain, [(one.start, one.end)], kb, names) for one in moved]
         return plain, [one for one in found if one is not None][:MOST_NAMED]
-    named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
+    mentions = [mention for mention in names.mentions(question) if _is_name(mention)]
+    named = [_with_types_beside(_named(mention, kb), mention, question, kb) for mention in mentions]
     named += [one for one in _keyed(question, kb) if not any(one.start < o.end and o.start < one.end for o in named)]
     named.sort(key=lambda one: one.start)
     for people in _peoples(question, kb, names):
@@ -226,12 +227,37 @@ def _begins_few(mention: Mention) -> bool:
 
 
 def _named(mention: Mention, kb: Explorable) -> NamedSpan:
-    links = _as_good(mention.links)
+    senses = tuple(_senses(_as_good(mention.links), kb).values())
+    return NamedSpan(mention.start, mention.end, mention.text, senses)
+
+
+def _senses(links: Sequence[Link], kb: Explorable) -> dict[str, Sense]:
+    """Return the senses of a name by type, in the order of the links."""
     by_type: dict[str, list[Link]] = {}
     for link, ref in zip(links, kb.refs([link.node for link in links]), strict=True):
         by_type.setdefault(ref.type, []).append(link)
-    senses = tuple(Sense(kind, tuple(_as_meant(some))) for kind, some in by_type.items())
-    return NamedSpan(mention.start, mention.end, mention.text, senses)
+    return {kind: Sense(kind, tuple(_as_meant(some))) for kind, some in by_type.items()}
+
+
+def _with_types_beside(one: NamedSpan, mention: Mention, question: str, kb: Explorable) -> NamedSpan:
+    """Put the senses first whose type is said beside the name: "Ubud district".
+
+    A type before a word such as "of" comes second, since "the author of Emma" is probably no author called Emma. Other
+    capitals count as the same spelling here: "the province of Bali" may be BALI.
+    """
+    exact = _senses([link for link in mention.links if link.how == "exact"], kb)
+    labels = {kind: re.escape(singular(kb.schema.node_type(kind).label).lower()) for kind in exact}
+    before, after = question[: one.start].lower(), question[one.end :].lower()
+    direct = [
+        kind
+        for kind, label in labels.items()
+        if re.search(rf"\b{label}\s+$", before) or re.match(rf"\s+{label}\b", after)
+    ]
+    near = {kind: re.search(rf"\b{label}\s+(\w+)\s+$", before) for kind, label in labels.items()}
+    related = [kind for kind, found in near.items() if found and found[1] in stop_words()]
+    own = {sense.type: sense for sense in one.senses} | {kind: exact[kind] for kind in (*direct, *related)}
+    order = dict.fromkeys((*direct, one.senses[0].type, *related, *own))
+    return replace(one, senses=tuple(own[kind] for kind in order))
 
 
 def _as_good(links: Sequence[Link]) -> Sequence[Link]:

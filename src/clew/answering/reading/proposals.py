@@ -105,6 +105,8 @@ class Proposer:
     """Score change of a hop whose relation has fewer edges than another relation between the same types."""
     is_ordered: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be compared with a number."""
+    is_truth: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute is true or false, so that nothing is the highest or lowest by it."""
 
     def __post_init__(self) -> None:
         """Index the hops by their start type."""
@@ -122,6 +124,8 @@ class Proposer:
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
         is_ordered = np.array([one.kind in SORTED for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_ordered", is_ordered)
+        is_truth = np.array([one.kind == "boolean" for one in self.vocabulary.attributes], dtype=np.bool_)
+        object.__setattr__(self, "is_truth", is_truth)
 
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
         """Return the likeliest plans, best first, without duplicates."""
@@ -266,7 +270,7 @@ class Proposer:
 
         Prefer attributes or edges, depending on which are more similar to the question.
         """
-        sorters, hops = self.sorters == plan.target, self._leave(plan.target)
+        sorters, hops = (self.sorters == plan.target) & ~self.is_truth, self._leave(plan.target)
         by_attribute, by_edges = (
             float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[sorters], scores.counted[hops])
         )
