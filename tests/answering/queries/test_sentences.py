@@ -28,6 +28,9 @@ def test_matches_are_counted_and_the_first_are_named():
     assert sentence(answer(company)) == "1 drug matches: Acme Inc."
     twins = (A, A, A, B)
     assert sentence(answer(*twins)) == "4 drugs match: Aspirin (3 times) and Bosentan."
+    races = [NodeRef(n, f"r{n}", f"2008, {name}", "drug") for n, name in enumerate(("Monza", "Spa"))]
+    assert sentence(answer(*races)) == "2 drugs match: 2008, Monza; and 2008, Spa."
+    assert sentence(answer(races[0])) == "1 drug matches: 2008, Monza."
 
 
 def test_what_was_not_found_is_said_with_what_was_understood():

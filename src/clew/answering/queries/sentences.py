@@ -137,6 +137,8 @@ def _listed(candidates: tuple[Candidate, ...]) -> str:
     more = len(candidates) - sum(named.values())
     if more > 0:
         names.append(f"{more:,} more")
+    if any(", " in name for name in named):
+        return "; ".join([*names[:-1], f"and {names[-1]}" if len(names) > 1 else names[-1]])
     return listed(names, "and")
 
 
