@@ -19,6 +19,7 @@ from clew.answering.reading.meaning import (
     windows,
 )
 from clew.answering.reading.mentions import find_named
+from clew.answering.reading.reader import assignments
 from clew.core.query import Named
 from clew.core.roles import Parse
 from conftest import asked
@@ -86,6 +87,12 @@ def test_the_type_before_of_adds_a_name_in_other_capitals(tmp_path):
     for question, kinds in {"the province of Bali": ["village", "province"], "Bali": ["village"]}.items():
         _, (named,) = find_named(f"Which people live in {question}?", base.tools.kb, base.tools.names)
         assert [sense.type for sense in named.senses] == kinds
+
+
+def test_a_name_may_also_be_a_value_of_an_attribute(base):
+    _, named = find_named("Who works on Aurora?", base.tools.kb, base.tools.names)
+    assert all(taken for taken, _ in assignments(named))
+    assert [] in [taken for taken, _ in assignments(named, {"aurora"})]
 
 
 def test_words_of_the_schema_in_another_number_and_words_for_amounts_are_no_names():

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from itertools import islice
@@ -262,8 +262,12 @@ class LearnedReader:
 
     def _has(self, text: str) -> bool:
         """Return whether the base has a name or a value that is spelled like a text."""
-        values = (value.lower() for values in self.values.values() for value in values)
-        return any(link.how == "exact" for link in self.names.spelled(text, k=1)) or text.lower() in values
+        is_name = any(link.how == "exact" for link in self.names.spelled(text, k=1))
+        return is_name or text.lower() in self._value_texts
+
+    @cached_property
+    def _value_texts(self) -> frozenset[str]:
+        return frozenset(value.lower() for values in self.values.values() for value in values)
 
     def _spelled_alike(self, known: Understanding) -> list[tuple[int, int]]:
         """Return spans of ordinary words that may be names and match a name exactly, such as a module called "re"."""
@@ -295,7 +299,7 @@ class LearnedReader:
         encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
         scorer = replace(self.scorer, encoders=encoders)
         pooled: list[_Option] = []
-        for taken, cost in _assignments(named):
+        for taken, cost in assignments(named, self._value_texts):
             pooled += self._options(question, taken, cost, scorer)
         pooled.sort(key=lambda option: -option.prior)
         pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
@@ -528,12 +532,18 @@ def _may_deny(plan: Plan) -> bool:
     return required or any(branch.negated for branch in plan.branches)
 
 
-def _assignments(named: Sequence[NamedSpan]) -> list[tuple[list[tuple[NamedSpan, Sense]], float]]:
-    """Return assignments of senses to mentions with their scores, the likeliest first."""
+def assignments(
+    named: Sequence[NamedSpan], values: Collection[str] = ()
+) -> list[tuple[list[tuple[NamedSpan, Sense]], float]]:
+    """Return assignments of senses to mentions with their scores, the likeliest first.
+
+    A name may also be one of the `values` of attributes: "octopus villagers".
+    """
     options: list[list[tuple[Sense | None, float]]] = []
     for one in named:
         senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
-        options.append([*senses, (None, IGNORED[one.is_exact])] if one.is_doubtful else senses)
+        may_be_another = one.is_doubtful or one.text.lower() in values
+        options.append([*senses, (None, IGNORED[one.is_exact])] if may_be_another else senses)
     every = sorted(itertools.product(*options), key=lambda chosen: -sum(cost for _, cost in chosen))
     return [
         (
