@@ -150,7 +150,5 @@ def _row(edge: Edge, rows: Sequence[Relation], types: Types) -> Relation | None:
     def kind(end: str | Constant) -> str | None:
         return types.get(end) if isinstance(end, str) else end.type if isinstance(end, Named) else None
 
-    for row in rows:
-        if all(kind(end) in (None, one) for end, one in ((edge.head, row.head), (edge.tail, row.tail))):
-            return row
-    return None
+    head, tail = kind(edge.head), kind(edge.tail)
+    return next((row for row in rows if head in (None, row.head) and tail in (None, row.tail)), None)

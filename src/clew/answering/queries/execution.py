@@ -283,10 +283,8 @@ class _Run:
             return _unpacked(distinct(np.sort(_packed(near, far))))
         level = _packed(nodes.array, nodes.array)
         level = _repeated(level, edge.least, lambda level: self.next_level(level, edge, forward))
-        steps, parts = (
-            edge.least,
-            [level],
-        )  # each more than twice as long as the next, so that a pair is moved a few times only
+        steps = edge.least
+        parts = [level]  # each more than twice as long as the next, so that a pair is moved a few times only
         while len(level) and (edge.most is None or steps < edge.most):
             level, steps = self.next_level(level, edge, forward), steps + 1
             for part in parts:
@@ -740,15 +738,11 @@ class _Extension:
         found = self.run.extend(part, seed, keep)
         rows, matches = self.run.match(ids, found.columns[hidden])
         missing = np.setdiff1d(np.arange(self.table.size), rows)
-        new = sorted(part.bound - self.table.columns.keys())
         self.run.edge_names.update(part.edge_names)
-        columns = {
-            name: np.append(
-                found.columns[name][matches] if name in found.columns else np.full(len(rows), -1),
-                np.full(len(missing), -1, found.columns[name].dtype if name in found.columns else np.int64),
-            )
-            for name in new
-        }
+        columns = {}
+        for name in sorted(part.bound - self.table.columns.keys()):
+            values = found.columns.get(name, np.full(found.size, -1))
+            columns[name] = np.append(values[matches], np.full(len(missing), -1, values.dtype))
         self.merge(np.append(rows, missing), columns)
 
 

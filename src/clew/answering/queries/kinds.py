@@ -70,9 +70,13 @@ class Scope:
                 inner = self if over is None else self.inside(over)
                 return "number" if function == "avg" else inner.kind(argument)
             case ql.Subquery(query):
-                while isinstance(query, ql.Combined):
-                    query = query.left
-                return Scope(self.schema).inside(query.pattern).kind(query.columns[0].expression)
+                first = leftmost(query)
+                return Scope(self.schema).inside(first.pattern).kind(first.columns[0].expression)
+
+
+def leftmost(query: ql.AnyQuery) -> ql.Query:
+    """Return the query, or the first query of a set operation, whose columns the rows have."""
+    return query if isinstance(query, ql.Query) else leftmost(query.left)
 
 
 def comparable(first: str, second: str) -> bool:
@@ -85,7 +89,7 @@ def check(query: ql.AnyQuery, schema: Schema) -> None:
     if isinstance(query, ql.Combined):
         check(query.left, schema)
         check(query.right, schema)
-        if _width(query.left) != _width(query.right):
+        if len(leftmost(query.left).columns) != len(leftmost(query.right).columns):
             raise SchemaError(f"the two sides of {query.operation} have different numbers of columns: select the same")
         return
     scope = _check_pattern(query.pattern, Scope(schema))
@@ -95,10 +99,6 @@ def check(query: ql.AnyQuery, schema: Schema) -> None:
         _check_groups(query)
     if query.ties and (query.first is None or not query.order):
         raise SchemaError("ties need an order and a number of rows: add `order by … first k`")
-
-
-def _width(query: ql.AnyQuery) -> int:
-    return len(query.columns) if isinstance(query, ql.Query) else _width(query.left)
 
 
 def _check_pattern(pattern: ql.Pattern, scope: Scope) -> Scope:
@@ -148,7 +148,7 @@ def _check_part(part: object, scope: Scope) -> None:
             return
         case ql.Subquery(query):
             check(query, scope.schema)
-            if _width(query) != 1:
+            if len(leftmost(query).columns) != 1:
                 raise SchemaError(f"a sub-query has one column: {query}")
             return
         case ql.Aggregate(over=ql.Pattern() as over):

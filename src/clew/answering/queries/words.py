@@ -496,7 +496,9 @@ class Phrase:
             return self.called.get(end) or f"the same {self.noun(end, one=True)}"
         return self.described(end)
 
-    def kinds(self, edge: ql.Edge, start: str, constant: Called, rows: list[tuple[Relation, bool]]) -> str:
+    def kinds(
+        self, edge: ql.Edge, start: str | ql.Constant, constant: Called, rows: list[tuple[Relation, bool]]
+    ) -> str:
         """Return a phrase for the nodes that a constant at the end of an edge includes besides itself.
 
         Empty for "a kind of it", because kinds of a kind are already kinds of it.
@@ -505,12 +507,12 @@ class Phrase:
         more = hierarchy_in_words(rows, many=len(self.words.names(constant)) > 1)
         return "" if "kind" in more and rows[0][0].name == edge.relation else more
 
-    def hierarchies(self, name: str) -> str:
+    def hierarchies(self) -> str:
         """Return the phrase for the first constant that includes more nodes than its own."""
         for edge in self.pattern.edges:
             for end, start in ((edge.head, edge.tail), (edge.tail, edge.head)):
                 found = self.named(end) if edge.least and isinstance(start, str) else None
-                if found is not None and (more := self.kinds(edge, start if isinstance(start, str) else name, *found)):
+                if found is not None and (more := self.kinds(edge, start, *found)):
                     return more
         return ""
 
