@@ -392,12 +392,7 @@ def _with_ends(explorer: Explorer, path: RelationPath, topic: str, label: Callab
 
 def _longer(explorer: Explorer, path: RelationPath) -> list[RelationPath]:
     """Return the paths that are one hop longer and have end nodes."""
-    nodes = explorer.execute(path) if path.hops else path.topic
+    nodes = explorer.execute(path)
     if path.moves and explorer.leads_to_values(path.moves[-1], nodes):
         return []
-    found = []
-    for lead in explorer.leads(nodes):
-        before = path.hops[-1] if path.hops else None
-        if len(explorer.ends(nodes, lead, before, path.topic)):
-            found.append(path.then(lead.hop))
-    return found
+    return [path.then(lead.hop) for lead in explorer.leads(nodes) if len(explorer.ends(nodes, lead, path))]

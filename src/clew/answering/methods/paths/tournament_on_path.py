@@ -311,8 +311,7 @@ def _pruned(
 
 def _reached(explorer: Explorer, walk: Walk, lead: Lead) -> list[int]:
     """Return the nodes that a hop leads to and that are not on the walk."""
-    before = walk.path.hops[-1] if walk.path.hops else None
-    reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, before, walk.path.topic)
+    reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, walk.path)
     return [node for node in reached if not walk.trail.visits(node)]
 
 
