@@ -96,11 +96,9 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
     """Return the question without brackets, and its mentions: the names in brackets, or otherwise all names."""
     marked = list(MARKED.finditer(question))
     if marked:
-        plain, moved = question, []
-        for count, match in enumerate(marked[:MOST_MARKED]):
-            moved.append(Mention(match.start() - 2 * count, match.end() - 2 * count - 2, match[1], ()))
-        plain = MARKED.sub(r"\1", question)
-        found = [linked(plain, [(one.start, one.end)], kb, names) for one in moved]
+        plain, removed = MARKED.sub(r"\1", question), enumerate(marked[:MOST_MARKED])
+        spans = [(match.start() - 2 * before, match.end() - 2 * before - 2) for before, match in removed]
+        found = [linked(plain, [span], kb, names) for span in spans]
         return plain, [one for one in found if one is not None][:MOST_NAMED]
     named = [_named(mention, kb) for mention in names.mentions(question) if _is_name(mention)]
     named += [one for one in _keyed(question, kb) if not any(one.start < o.end and o.start < one.end for o in named)]

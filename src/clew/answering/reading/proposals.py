@@ -430,10 +430,9 @@ class Proposer:
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
-        hops = self.leaving.get(mention.type, ())
         for path, own in paths:
-            allowed = np.zeros(len(self.ends), dtype=bool)
-            allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]] and hop != path[-1]]] = True
+            allowed = self._leave(mention.type) & (self.ends == self.ends[path[-1]])
+            allowed[path[-1]] = False
             for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
@@ -468,9 +467,7 @@ class Proposer:
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
-        allowed = np.zeros(len(self.ends), dtype=bool)
-        allowed[list(self.leaving.get(mention.type, ()))] = True
-        for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
+        for hop, likely in self._likeliest(mention.denied + self.rarity, self._leave(mention.type), 3):
             kind = float(scores.types[self.ends[hop]])
             plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
             yield plan, likely + kind + left
@@ -483,12 +480,8 @@ class Proposer:
         for place, own in zip(some, options, strict=True):
             mention = scores.mentions[place]
             if mention.negated > RARE:
-                allowed = np.zeros(len(self.ends), dtype=bool)
-                allowed[list(self.leaving.get(mention.type, ()))] = True
-                own += [
-                    (Branch(place, (hop,), negated=True), likely)
-                    for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
-                ]
+                hops = self._likeliest(mention.denied + self.rarity, self._leave(mention.type), 2)
+                own += [(Branch(place, (hop,), negated=True), likely) for hop, likely in hops]
         for chosen in itertools.product(*options):
             ends = {int(self.ends[branch.hops[-1]]) for branch, _ in chosen}
             if len(ends) == 1 and not all(branch.negated for branch, _ in chosen):

@@ -125,23 +125,25 @@ class TypedSpan:
 
 def masked(question: str, spans: Sequence[TypedSpan], focus: int | None = None) -> str:
     """Return the question with types instead of names, one of them marked: `who directed § film §`."""
-    pieces, position = [], 0
-    for place, span in sorted(enumerate(spans), key=lambda pair: pair[1].start):
-        mark = FOCUS if place == focus else OTHER
-        pieces += [question[position : span.start], f" {mark} {span.kind} {mark} "]
-        position = span.end
-    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+    marks = [FOCUS if place == focus else OTHER for place in range(len(spans))]
+    pieces = [(one.start, one.end, f"{mark} {one.kind} {mark}") for one, mark in zip(spans, marks, strict=True)]
+    return _with_placeholders(question, sorted(pieces, key=lambda piece: piece[0]))
 
 
 def lettered(question: str, named: Sequence[TypedSpan], numbers: Sequence[Quantity]) -> str:
     """Return the question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
-    spans = [(span.start, span.end, f" {LETTERS[place]} ( {span.kind} ) ") for place, span in enumerate(named)]
-    spans += [(one.start, one.end, f" number {place + 1} ( {one.text} ) ") for place, one in enumerate(numbers)]
-    pieces, position = [], 0
-    for start, end, text in sorted(spans):
-        pieces += [question[position:start], text]
+    pieces = [(span.start, span.end, f"{LETTERS[place]} ( {span.kind} )") for place, span in enumerate(named)]
+    pieces += [(one.start, one.end, f"number {place + 1} ( {one.text} )") for place, one in enumerate(numbers)]
+    return _with_placeholders(question, sorted(pieces))
+
+
+def _with_placeholders(question: str, pieces: Sequence[tuple[int, int, str]]) -> str:
+    """Replace spans of a question, given in reading order, by other words."""
+    told, position = [], 0
+    for start, end, text in pieces:
+        told += [question[position:start], text]
         position = end
-    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+    return " ".join(" ".join([*told, question[position:]]).split())
 
 
 BRACKETED = re.compile(r"\([^)]*\)")

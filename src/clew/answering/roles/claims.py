@@ -58,18 +58,16 @@ SCOPE = 4
 """Number of content words after a "not" that it negates."""
 
 
-CONSTANT, WEIGHTS = (
-    -2.45,
-    {
-        "recall": 0.92,
-        "cosine": 1.82,
-        "weakest": 1.77,
-        "apart": -1.94,
-        "literals": -0.83,
-        "negation": -3.35,
-        "opposites": -1.77,
-    },
-)
+CONSTANT = -2.45
+WEIGHTS = {
+    "recall": 0.92,
+    "cosine": 1.82,
+    "weakest": 1.77,
+    "apart": -1.94,
+    "literals": -0.83,
+    "negation": -3.35,
+    "opposites": -1.77,
+}
 """Logistic regression over the comparison of a claim with its evidence. 0.5 separates supported from unsupported.
 
 Fitted to the tuning half of tests/data/claims.jsonl and to sentences of 400 answers to questions about half of thirteen
@@ -263,11 +261,8 @@ def compare(
 
     `sources` are the sources of the pieces of evidence. Without them, all pieces are from one source.
     """
-    said, pieces = (
-        _parse(_VERDICT.sub("", claim, count=1) if _VERDICT.match(claim) else claim),
-        [_parse(piece) for piece in evidence],
-    )
-    about = _parse(heading)
+    said = _parse(claim.removeprefix(verdict[0]) if (verdict := _VERDICT.match(claim)) else claim)
+    pieces, about = list(map(_parse, evidence)), _parse(heading)
     held = frozenset[str]().union(about.stems, *(piece.stems for piece in pieces))
     plain = " ".join((about.plain, *(piece.plain for piece in pieces)))
     words = set(plain.split())
