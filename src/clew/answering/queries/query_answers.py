@@ -318,10 +318,17 @@ def outward(pattern: ql.Pattern, start: str) -> list[ql.Edge]:
 def _facts(kb: KnowledgeBase, edge: ql.Edge, solution: Mapping[str, NodeRef | Triple]) -> Iterator[Fact]:
     """Yield the edge that a solution has, or the edges of a shortest walk."""
     heads, tails = (_nodes(kb, end, solution) for end in (edge.head, edge.tail))
-    if not edge.is_single:
-        yield from _walk(kb, edge, heads, tails)
-        return
-    forward = not isinstance(edge.head, ql.Nodes)  # a constant may have very many edges
+    if edge.is_single:
+        forward = not isinstance(edge.head, ql.Nodes)  # a constant may have very many edges
+        yield from _first_fact(kb, edge, heads, tails, forward=forward)
+    elif edge.least or not len(heads & tails):
+        direction: Direction = "out" if edge.directed else "any"
+        for here, there in pairwise(shortest_walk(kb, heads, tails, edge.relation, direction)):
+            yield from _first_fact(kb, edge, NodeSet.of([here]), NodeSet.of([there]), forward=True)
+
+
+def _first_fact(kb: KnowledgeBase, edge: ql.Edge, heads: NodeSet, tails: NodeSet, *, forward: bool) -> Iterator[Fact]:
+    """Yield the first edge of some heads to some tails, read at the heads if `forward`."""
     direction: Direction = "any" if not edge.directed else "out" if forward else "in"
     near, far = (heads, tails) if forward else (tails, heads)
     found = kb.edges_to(near, far, edge.relation, direction)
@@ -331,19 +338,6 @@ def _facts(kb: KnowledgeBase, edge: ql.Edge, solution: Mapping[str, NodeRef | Tr
     for place in np.flatnonzero(there)[:1].tolist():
         relation = kb.schema.relation_names[int(found.relations[place])]
         yield _fact(kb, int(found.heads[place]), relation, int(found.tails[place]))
-
-
-def _walk(kb: KnowledgeBase, edge: ql.Edge, heads: NodeSet, tails: NodeSet) -> Iterator[Fact]:
-    if edge.least == 0 and len(heads & tails):
-        return
-    direction: Direction = "out" if edge.directed else "any"
-    for here, there in pairwise(shortest_walk(kb, heads, tails, edge.relation, direction)):
-        found = kb.edges_to(NodeSet.of([here]), NodeSet.of([there]), edge.relation, direction)
-        ends = {here, there}
-        for head, code, tail in zip(found.heads, found.relations, found.tails, strict=True):
-            if {int(head), int(tail)} == ends:
-                yield _fact(kb, int(head), kb.schema.relation_names[int(code)], int(tail))
-                break
 
 
 def shortest_walk(

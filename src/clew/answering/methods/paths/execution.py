@@ -199,13 +199,15 @@ def answer_read(
         Candidate(ref, 1 / (1 + max(0, place - len(answers) + 1)), (found[ref.id],) if ref.id in found else recalled)
         for place, ref in enumerate(kb.refs(ordered))
     )
-    query = {}
-    if walks:
-        walked = walks_query(kb, [(path_of(walk), node) for node, walk in walks.items()])
-        said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
-        query = {"path": said, **certificate(Interpretation(walked), kb)}
+    query = query_of_walks(kb, [(path_of(walk), node) for node, walk in walks.items()]) if walks else {}
     text = ", ".join(read) if read else None
     return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
+
+
+def query_of_walks(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> dict[str, str]:
+    """Return the paths to some nodes in words, and the formal query for these nodes."""
+    said = "; ".join(dict.fromkeys(path.in_words() for path, _ in walks))
+    return {"path": said, **certificate(Interpretation(walks_query(kb, walks)), kb)}
 
 
 def path_of(trail: Trail) -> RelationPath:
