@@ -12,9 +12,10 @@ from clew.answering.methods.agent.tools import found_nodes
 from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
+from clew.answering.reading.documents.search import contents
 from clew.core.errors import InputError
 from clew.core.texts import asked_text
-from clew.core.types import EMPTY, Box, Direction, NodeSet, printed_boxes
+from clew.core.types import Box, Direction, NodeSet, printed_boxes
 from clew.store.graph.paths import PathLimits
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
@@ -122,12 +123,7 @@ def document(tools: OpenBase, name: str) -> dict[str, Any]:
     title = kb.node(node)
     if title.type != "document":
         raise InputError(f"{name!r} is a {title.type}, not a document")
-    relations = [row.name for row in kb.schema.relations if row.head == "document"]
-    ids = EMPTY
-    for relation in dict.fromkeys(relations):
-        if relation in ("has_passage", "has_table"):
-            ids = ids | kb.neighbors(NodeSet.of([node]), relation, "out")
-    pieces = [kb.node(piece) for piece in ids]
+    pieces = [kb.node(piece) for piece in contents(kb, node)]
     pieces.sort(key=lambda piece: (piece.attributes.get("start") or 0, piece.key))
     return {
         "name": name,

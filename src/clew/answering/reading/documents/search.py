@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from clew.core.proper_names import PhraseMatcher, title_forms
 from clew.core.schema import READABLE
 from clew.core.types import EMPTY, IntArray, NodeSet, Ranking
-from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.vectors import VectorIndex
 
@@ -34,7 +34,7 @@ def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
 
 
-def contents(kb: StoredKnowledgeBase, node: int) -> NodeSet:
+def contents(kb: KnowledgeBase, node: int) -> NodeSet:
     """Return the passages and tables of a document, a page or a section."""
     stored = [relation for relation in CONTENTS if relation in kb.schema.relation_names]
     return reduce(or_, (kb.neighbors(NodeSet.of([node]), relation, "out") for relation in stored), EMPTY)
