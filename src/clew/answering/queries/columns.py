@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.answering.queries.kinds import comparable
 from clew.answering.queries.literals import Check, as_days, literal_checks, match_whole
 from clew.core.amounts import first_date, first_number
 from clew.core.errors import InputError
@@ -210,8 +211,7 @@ def _checked(column: ValueArray, check: Check) -> Mask:
 
 def compare(left: ValueArray, comparison: str, right: ValueArray) -> Mask:
     """Compare two columns row by row. Return false for kinds that do not match."""
-    numeric = {left.kind, right.kind} <= {"integer", "number"}
-    if left.kind != right.kind and not numeric:
+    if not comparable(left.kind, right.kind):
         return np.zeros(len(left), np.bool_)
     if left.kind == "text":
         result = _compared_texts(left.folded(), comparison, right.folded())

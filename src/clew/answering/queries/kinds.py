@@ -115,15 +115,11 @@ def _check_pattern(pattern: ql.Pattern, scope: Scope) -> Scope:
         _check_pattern(part, scope)
     for formula in pattern.where:
         _check_part(formula, scope)
-        if any(isinstance(part, ql.Aggregate) and part.over is None for part in _shallow(formula)):
+        if any(one.over is None for one in ql.aggregates(formula)):
             raise SchemaError(
                 f"an aggregate of the group cannot be a condition of the pattern: use having in {formula}"
             )
     return scope
-
-
-def _shallow(part: ql.Formula | ql.Expression) -> Iterable[object]:
-    return ql.walk(part, lambda inner: isinstance(inner, ql.Pattern | ql.Subquery | ql.Aggregate))
 
 
 def _check_part(part: object, scope: Scope) -> None:
@@ -161,17 +157,19 @@ def _check_part(part: object, scope: Scope) -> None:
         _check_comparison(part, scope)
     elif isinstance(part, ql.Call):
         _check_call(part, scope)
-    elif (
-        isinstance(part, ql.Aggregate)
-        and part.argument is not None
-        and any(isinstance(inner, ql.Aggregate) and inner.over is None for inner in _shallow(part.argument))
-    ):
+    elif isinstance(part, ql.Aggregate):
+        _check_aggregate(part, scope)
+
+
+def _check_aggregate(part: ql.Aggregate, scope: Scope) -> None:
+    if part.argument is not None and any(inner.over is None for inner in ql.aggregates(part.argument)):
         raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner aggregate into a sub-query, (find …)")
-    elif isinstance(part, ql.Aggregate) and part.function not in ("count", "exists"):
-        kind = "solution" if part.argument is None else scope.kind(part.argument)
-        allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
-        if kind not in allowed:
-            raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
+    if part.function in ("count", "exists"):
+        return
+    kind = "solution" if part.argument is None else scope.kind(part.argument)
+    allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
+    if kind not in allowed:
+        raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
 
 
 def _check_comparison(part: ql.Compare, scope: Scope) -> None:

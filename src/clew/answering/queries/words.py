@@ -317,11 +317,9 @@ class Phrase:
 
     def chosen(self, query: ql.Query, described: str, root: str) -> str:
         """Return the first rows of an order: "the five rivers with the highest length"."""
-        best, few = " and ".join(map(self.extreme, query.order)), _number(query.first or 0)
-        many = self.noun(root)
-        if query.first != 1:
-            return f"the {few} {many} {best}" + ("" if described == many else f" among {described}")
-        return f"the {self.noun(root, one=True)} {best}" + ("" if described == many else f" among {described}")
+        best, many = " and ".join(map(self.extreme, query.order)), self.noun(root)
+        shown = self.noun(root, one=True) if query.first == 1 else f"{_number(query.first or 0)} {many}"
+        return f"the {shown} {best}" + ("" if described == many else f" among {described}")
 
     def grouped(self, query: ql.Query, roots: list[str]) -> str:
         """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
