@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -167,12 +167,10 @@ class PathRanker:
         """
         matrices = self.encoders.heads["pairs"]
         turned = [vector @ matrices[HEADS.index(head)] for head in HEADS_OF_LENGTH[length]]
-        known: dict[tuple[int, int], float] = {}
 
+        @cache
         def of_place(position: int, place: int) -> float:
-            if (position, place) not in known:
-                known[position, place] = float(round_network(self._vector(place) @ turned[position]))
-            return known[position, place]
+            return float(round_network(self._vector(place) @ turned[position]))
 
         def likely(lead: Lead, places: Places, kind: str) -> tuple[float, Places]:
             total, hops = 0.0, self.vocabulary.hops

@@ -331,11 +331,9 @@ class Translator:
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
-            value = (
-                requirement.value
-                if requirement.value is not None
-                else next(iter(in_units_of(quantity, attribute.name)), None)
-            )
+            value = requirement.value
+            if value is None:
+                value = next(iter(in_units_of(quantity, attribute.name)), None)
             yield ql.Compare(stored, comparison, _literal(value))
             return
         low, high = (

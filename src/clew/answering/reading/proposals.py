@@ -132,7 +132,8 @@ class Proposer:
         found = self._of_forms(likely, scores, paths)
         if not found:  # the schema fits none of these forms
             found = self._of_forms([form for form in FORMS if form != "none"], scores, paths)
-        found |= {plan: score for plan, score in self._differences(scores) if scores.differs}
+        if scores.differs:
+            found |= self._differences(scores)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
@@ -171,13 +172,8 @@ class Proposer:
             for third in self.leaving.get(int(self.ends[second]), ())
         ]
         every = sorted(one + two + three, key=lambda pair: -pair[1])
-        kept = []
-        for path, score in every[: 6 * PATHS]:
-            if leads(mention, path):
-                kept.append((path, score))
-                if len(kept) == 2 * PATHS:
-                    break
-        return _normalised(kept)
+        leading = (pair for pair in every[: 6 * PATHS] if leads(mention, pair[0]))
+        return _normalised(list(itertools.islice(leading, 2 * PATHS)))
 
     def _begin(self, mention: MentionScores) -> list[int]:
         """Return the hops that a path from a mention may start with."""
@@ -365,11 +361,7 @@ class Proposer:
     # Bodies
 
     def _bodies(
-        self,
-        form: Form,
-        scores: Scores,
-        paths: Sequence[Paths],
-        few: int = PATHS,
+        self, form: Form, scores: Scores, paths: Sequence[Paths], few: int = PATHS
     ) -> Iterator[tuple[Plan, float]]:
         """Yield plans with branches and requirements, and their scores."""
         for plan, score in self._joined(form, scores, paths, few):
@@ -402,12 +394,7 @@ class Proposer:
             yield from self._triples(form, scores, paths, three, DROPPED * (count - 3))
 
     def _pairs(
-        self,
-        form: Form,
-        scores: Scores,
-        paths: Sequence[Paths],
-        some: tuple[int, int],
-        few: int,
+        self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, int], few: int
     ) -> Iterator[tuple[Plan, float]]:
         one, other = some
         left = DROPPED * (len(scores.mentions) - 2)

@@ -352,8 +352,7 @@ def _sentences(place: int, source: Source) -> list[_ClaimSentence]:
     for start, end in sentence_spans(source.text):
         is_long = end - start > LONGEST_SENTENCE and "\n" in source.text[start:end]
         spans += _lines(source.text, start, end) if is_long else [(start, end)]
-    heading = source.title
-    return [_ClaimSentence(place, start, end, source.text[start:end], heading) for start, end in spans]
+    return [_ClaimSentence(place, start, end, source.text[start:end], source.title) for start, end in spans]
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:

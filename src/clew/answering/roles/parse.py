@@ -227,7 +227,10 @@ class _Triplets(TypedReply):
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:
     """Return the query of a reply. Raise ReplyError listing all names that the schema lacks."""
-    return _whole(_build(read_json(text, _Triplets), question, schema))
+    parse = _build(read_json(text, _Triplets), question, schema)
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
+    return parse
 
 
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
@@ -235,13 +238,6 @@ def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
     parse = _build(read_json(text, _Triplets), question, schema)
     if not parse.interpretation.is_restricted and parse.interpretation.type is None:
         raise ReplyError("nothing in the reply fits the schema")
-    return parse
-
-
-def _whole(parse: Parse) -> Parse:
-    """Return the parse. Raise ReplyError if any part was rejected."""
-    if parse.rejected:
-        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
     return parse
 
 
@@ -363,8 +359,7 @@ def _owner(condition: ql.Formula) -> str:
 def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> ql.Variable:
     """Return the variable given as the answer, or the only variable."""
     name = answer.strip().lstrip("? ") or "x"
-    terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
-    variables = {term.name: term for term in terms_ if isinstance(term, ql.Variable)}
+    variables = {name: one for triplet in triplets for name, one in triplet.variables.items()}
     if name in variables:
         return variables[name]
     if reading.types.get(name) is not None and not variables:

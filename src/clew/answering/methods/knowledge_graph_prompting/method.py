@@ -165,13 +165,9 @@ class KnowledgeGraphPrompting(Method):
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        def made() -> traversal.PassageGraph:
-            return traversal.PassageGraph(
-                tools.stored, self.graph or traversal.KINDS, None if self.graph is None else nearest
-            )
-
-        finds_live = self.graph is not None and tools.vectors.is_complete
-        return tools.get_or_create(("passage graph", self.graph, finds_live), made)
+        kinds, live = self.graph or traversal.KINDS, None if self.graph is None else nearest
+        key = "passage graph", self.graph, live is not None and tools.vectors.is_complete
+        return tools.get_or_create(key, lambda: traversal.PassageGraph(tools.stored, kinds, live))
 
     def _walked(
         self, asked: AskedPassages, graph: traversal.PassageGraph, tools: OpenBase
