@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clew.answering.queries.columns import ORDERS
+from clew.answering.reading import words_file
 from clew.answering.reading.plan import NUMBERS, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
@@ -94,16 +94,16 @@ class SaidValues:
 
 
 @lru_cache(maxsize=1)
-def meant(language: str = "en") -> dict[str, str]:
+def meant() -> dict[str, str]:
     """Return words in questions and tables that mean a value: "women" for female."""
-    lines = files("clew.answering.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
+    lines = words_file("values.txt").splitlines()
     pairs = [line.split(": ") for line in lines]
     return {word: value for value, words in pairs for word in words.split(", ")}
 
 
 @lru_cache(maxsize=1)
-def _denials(language: str = "en") -> frozenset[str]:
-    return frozenset(files("clew.answering.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
+def _denials() -> frozenset[str]:
+    return frozenset(words_file("denials.txt").split())
 
 
 def denials(question: str) -> list[str]:

@@ -14,8 +14,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from clew.answering.reading import words_file
 from clew.answering.reading.quantities import quantities
 from clew.core.nouns import plural, singular
 from clew.core.schema import words_of
@@ -35,7 +35,7 @@ FORMS = {
 @cache
 def _words() -> dict[str, re.Pattern[str]]:
     """Return the regular expression of each list of words."""
-    lists = tomllib.loads(files("clew.answering.reading").joinpath("en", "follow_ups.toml").read_text("utf-8"))
+    lists = tomllib.loads(words_file("follow_ups.toml"))
     joined = {name: "|".join(f"(?:{pattern})" for pattern in some) for name, some in lists.items()}
     forms = {name: FORMS.get(name, ANYWHERE).format(some) for name, some in joined.items()}
     return {name: re.compile(form, re.IGNORECASE) for name, form in forms.items()}
@@ -134,8 +134,8 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 
 
 @cache
-def _pronouns(language: str = "en") -> tuple[re.Pattern[str], frozenset[str]]:
-    lists = tomllib.loads(files("clew.answering.reading").joinpath(language, "pronouns.toml").read_text("utf-8"))
+def _pronouns() -> tuple[re.Pattern[str], frozenset[str]]:
+    lists = tomllib.loads(words_file("pronouns.toml"))
     owning = frozenset(lists["owning"])
     return re.compile(rf"\b(?:{'|'.join((*lists['pointing'], *owning))})\b", re.IGNORECASE), owning
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from rapidfuzz import fuzz
 
+from clew.answering.reading import words_file
 from clew.core.nouns import singular
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
@@ -158,10 +158,10 @@ def close_names(text: str, names: Names) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _places(language: str = "en") -> dict[str, list[str]]:
+def _places() -> dict[str, list[str]]:
     """Return demonyms in lower case, with the names of the countries or regions they may belong to."""
     places: dict[str, list[str]] = {}
-    for line in files("clew.answering.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
+    for line in words_file("demonyms.txt").splitlines():
         where, peoples = line.split(":")
         for people in peoples.split(","):
             places.setdefault(people.strip().lower(), []).extend(place.strip() for place in where.split(","))
@@ -324,9 +324,9 @@ def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
 
 
 @cache
-def _leading_words(language: str = "en") -> frozenset[str]:
+def _leading_words() -> frozenset[str]:
     """Return words that lead up to a name. A name after one of them is part of the question."""
-    return frozenset(files("clew.answering.reading").joinpath(language, "before_names.txt").read_text("utf-8").split())
+    return frozenset(words_file("before_names.txt").split())
 
 
 def _plain(text: str) -> str:

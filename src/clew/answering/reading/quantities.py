@@ -11,10 +11,10 @@ import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
+from clew.answering.reading import words_file
 from clew.core.schema import words_of
 from clew.store.index.tokens import Token
 
@@ -58,8 +58,8 @@ class _Words:
 
 
 @cache
-def _words(language: str = "en") -> _Words:
-    raw = tomllib.loads(files("clew.answering.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
+def _words() -> _Words:
+    raw = tomllib.loads(words_file("quantities.toml"))
     return _Words(**raw)
 
 
@@ -239,9 +239,9 @@ REACH = 2
 
 
 @cache
-def _phrases(language: str = "en") -> dict[str, list[str]]:
+def _phrases() -> dict[str, list[str]]:
     """Return words for the rows next to a row, and the regular expressions of phrases."""
-    return tomllib.loads(files("clew.answering.reading").joinpath(language, "phrases.toml").read_text("utf-8"))
+    return tomllib.loads(words_file("phrases.toml"))
 
 
 def _said(kind: str) -> re.Pattern[str]:

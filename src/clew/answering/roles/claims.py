@@ -17,11 +17,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 
+from clew.answering.reading import words_file
 from clew.answering.reading.quantities import quantities
 from clew.core.proper_names import OPENERS, sentence_spans
 from clew.core.roles import CitedClaim, Source
@@ -249,7 +249,7 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]
 
 @lru_cache(maxsize=1)
 def _opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    lines = files("clew.answering.reading").joinpath("en", "opposites.txt").read_text("utf-8").splitlines()
+    lines = words_file("opposites.txt").splitlines()
     groups = [[frozenset(side.split()) for side in line.split("|")] for line in lines if "|" in line]
     return tuple((side, other) for one, two in groups for side, other in ((one, two), (two, one)))
 

@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
+from clew.answering.reading import words_file
 from clew.core.nouns import plural, singular
 from clew.store.index.tokens import stop_words, terms
 
@@ -33,7 +33,7 @@ LONGEST_HEADING = 8
 
 @cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(files("clew.answering.reading").joinpath("en", "references.toml").read_text("utf-8"))
+    return tomllib.loads(words_file("references.toml"))
 
 
 @cache
@@ -343,10 +343,10 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
             return Wanted("next" if follows else "previous", about=match["rest"])
         if re.search(telling, match["rest"], re.I):
             return Wanted("section", about=match["rest"])
-    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['next'])})|\bnext\s+(?:{kinds})", low) and found:
-        return Wanted("next")
-    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['previous'])})|\bprevious\s+(?:{kinds})", low) and found:
-        return Wanted("previous")
+    beside: tuple[Want, ...] = ("next", "previous") if found else ()
+    for what in beside:
+        if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()[what])})|\b{what}\s+(?:{kinds})", low):
+            return Wanted(what)
     several = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
     if match := re.search(
         rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{several})\b(?P<rest>.*)", question, re.I
