@@ -152,13 +152,6 @@ class Proposer:
         """Return the likeliest paths from a mention, with log-probabilities among the paths considered."""
         own = scores.mentions[mention]
         table, begin = own.paths + self.rarity, self._begin(own)
-        one: Paths = [((hop,), float(table[0, hop] + own.lengths[0])) for hop in begin]
-        starts = sorted(begin, key=lambda hop: -table[1, hop])[:FIRST]
-        two: Paths = [
-            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
-            for first in starts
-            for second in self.leaving.get(int(self.ends[first]), ())
-        ]
         starts = sorted(begin, key=lambda hop: -table[3, hop])[:FIRST]
         begun = [
             (first, second, float(table[3, first] + table[4, second]))
@@ -171,9 +164,17 @@ class Proposer:
             for first, second, score in begun
             for third in self.leaving.get(int(self.ends[second]), ())
         ]
-        every = sorted(one + two + three, key=lambda pair: -pair[1])
+        every = sorted(self._short(own, begin, FIRST) + three, key=lambda pair: -pair[1])
         leading = (pair for pair in every[: 6 * PATHS] if leads(mention, pair[0]))
         return _normalised(list(itertools.islice(leading, 2 * PATHS)))
+
+    def _short(self, mention: MentionScores, begin: Sequence[int], most: int) -> Paths:
+        """Return the paths of one hop, and of two hops after the `most` likeliest first hops."""
+        table, lengths = mention.paths + self.rarity, mention.lengths
+        starts = sorted(begin, key=lambda hop: -table[1, hop])[:most]
+        pairs = [(first, second) for first in starts for second in self.leaving.get(int(self.ends[first]), ())]
+        found: Paths = [((hop,), float(table[0, hop] + lengths[0])) for hop in begin]
+        return found + [((a, b), float(table[1, a] + table[2, b] + lengths[1])) for a, b in pairs]
 
     def _begin(self, mention: MentionScores) -> list[int]:
         """Return the hops that a path from a mention may start with."""
@@ -343,19 +344,8 @@ class Proposer:
     def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
         """Return paths of one or two hops that end at a type, including paths that the graph does not have."""
         own = scores.mentions[mention]
-        table, ends = own.paths + self.rarity, self.ends
-        found: Paths = [
-            ((hop,), float(table[0, hop] + own.lengths[0]))
-            for hop in self.leaving.get(own.type, ())
-            if ends[hop] == goal
-        ]
-        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:SECOND]
-        found += [
-            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
-            for first in starts
-            for second in self.leaving.get(int(ends[first]), ())
-            if ends[second] == goal
-        ]
+        short = self._short(own, self.leaving.get(own.type, ()), SECOND)
+        found = [(path, score) for path, score in short if self.ends[path[-1]] == goal]
         return _normalised(sorted(found, key=lambda pair: -pair[1])[: 2 * PATHS])
 
     # Bodies
