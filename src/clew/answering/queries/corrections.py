@@ -132,12 +132,8 @@ def _meant(edge: Edge, meant: str, schema: Schema, types: Types) -> tuple[Edge, 
 
 def _fitting(edge: Edge, rows: Sequence[Relation], types: Types) -> tuple[Edge, Relation]:
     """Return the edge, reversed if only that fits: both its ends, or else its constants."""
-    for known in (types, {}):
-        for one in (edge, _round(edge)):
-            row = _row(one, rows, known)
-            if row is not None:
-                return one, row
-    return edge, rows[0]
+    tried = ((one, _row(one, rows, known)) for known in (types, {}) for one in (edge, _round(edge)))
+    return next(((one, row) for one, row in tried if row is not None), (edge, rows[0]))
 
 
 def _round(edge: Edge) -> Edge:

@@ -299,20 +299,17 @@ class Phrase:
         number = [ql.Aggregate("count"), ql.Aggregate("count", ql.Var(root)), ql.Aggregate("count", ql.Var(root), True)]
         parts = []
         for part in shown:
-            if part in number:
-                parts.append("the number")
-            elif isinstance(part, ql.Attribute) and part.variable == root:
-                parts.append(f"the {attribute_words(part.name)[0]}")
-            elif (
-                isinstance(part, ql.Aggregate)
-                and isinstance(part.argument, ql.Attribute)
-                and part.argument.variable == root
-            ):
-                parts.append(self.aggregate(part, label_of(part.argument.name)))
-            elif part == ql.Var(root):
-                parts.append("the names" if len(shown) > 1 else "those")
-            else:
-                parts.append(self.value(part))
+            match part:
+                case ql.Aggregate() if part in number:
+                    parts.append("the number")
+                case ql.Attribute(owner, name) if owner == root:
+                    parts.append(f"the {attribute_words(name)[0]}")
+                case ql.Aggregate(_, ql.Attribute(owner, name)) if owner == root:
+                    parts.append(self.aggregate(part, label_of(name)))
+                case ql.Var(name) if name == root:
+                    parts.append("the names" if len(shown) > 1 else "those")
+                case _:
+                    parts.append(self.value(part))
         return listed(parts, "and")
 
     def chosen(self, query: ql.Query, described: str, root: str) -> str:

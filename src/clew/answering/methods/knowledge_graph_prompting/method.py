@@ -129,8 +129,7 @@ class KnowledgeGraphPrompting(Method):
     def _unread(self, question: str, tools: OpenBase) -> Answer:
         """Answer a question in another language by words and meaning, because the network reads only English."""
         trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
-        fitting = search_of(tools).about(question).pool
-        close = CloseReading(Ranking.of(fitting.nodes[: self.k], fitting.scores[: self.k]), {}, UNREAD)
+        close = CloseReading(search_of(tools).about(question).pool.top(self.k), {}, UNREAD)
         answer = answer_from_quotes(tools.kb, question, close, is_english=False)
         first = [node for node, _ in close.ranking.top(self.read or READ_BY_LARGE)]
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer

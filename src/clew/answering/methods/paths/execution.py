@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 from operator import and_
 from typing import Any
 
@@ -86,9 +86,7 @@ def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
 
 def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list[Path]:
     """Return for each answer one walk from the topic, as facts."""
-    layers = [path.topic]
-    for move in path.moves:
-        layers.append(explorer.walk(layers[-1], move))
+    layers = list(accumulate(path.moves, explorer.walk, initial=path.topic))
     return paths(explorer.kb, [_trail(explorer, path, layers, answer) for answer in answers])
 
 
@@ -226,11 +224,10 @@ def _plain(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def nothing_found(named: bool) -> str:
-    """Return the reason why there is no answer."""
-    if named:
-        return "no path leads from the topic to an answer"
-    return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
+def nothing_found(question: str, *, named: bool) -> Answer:
+    """Return an answer with the reason why there is none. `named` tells whether there was a topic."""
+    unnamed = "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
+    return Answer(question, notes=("no path leads from the topic to an answer" if named else unnamed,))
 
 
 # Filters on attributes of the nodes on a path: conditions, and the largest or smallest value. The thesis names this as

@@ -55,11 +55,11 @@ class QaGnn(Method):
         )
         found = find_topics(question, tools.names, self.topics)  # 1
         if not found.topics:
-            return Answer(question, notes=(nothing_found(named=False),))
+            return nothing_found(question, named=False)
         told = reader.read(question, found.topics)  # 2
         best = np.flatnonzero(told.chances > 0)
         if not len(best):
-            return Answer(question, notes=(nothing_found(named=True),))
+            return nothing_found(question, named=True)
         best = best[np.argsort(-told.chances[best], kind="stable")]
         count = int((told.chances[best] >= AS_LIKELY * told.chances[best[0]]).sum())
         best = best[: max(self.k, count)]
