@@ -428,11 +428,10 @@ def check_claims(
     for place in weak:
         own = [claim for (tried_for, _), claim in zip(others, tried, strict=True) if tried_for == place]
         best = max(own, key=lambda claim: (claim.support, sources[claim.citations[0]].text), default=None)
-        if best is None or not best.is_supported:
-            continue
-        checked[place] = best
-        cited = ", ".join(str(citation + 1) for citation in claims[place].citations) or "nothing"
-        notes.append(f"sentence {place + 1} cited {cited}; source {best.citations[0] + 1} says it")
+        if best is not None and best.is_supported:
+            checked[place] = best
+            cited = ", ".join(str(citation + 1) for citation in claims[place].citations) or "nothing"
+            notes.append(f"sentence {place + 1} cited {cited}; source {best.citations[0] + 1} says it")
     return checked, notes
 
 
