@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 
@@ -42,10 +43,8 @@ def printed(query: ql.AnyQuery, kb: KnowledgeBase, asked: ql.Query | None = None
     written = {"query": str(query)}
     for language, write in printers.items():
         if own in (None, language):
-            try:
+            with suppress(CannotPrintError):  # the query in Clew's own language is enough
                 written[language] = write()
-            except CannotPrintError:  # the query in Clew's own language is enough
-                continue
     return written
 
 

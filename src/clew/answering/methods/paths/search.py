@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal, TypeVar
 
 from clew.answering.methods.paths.asking import PathPair, first_is_better, pick_chains, rate_paths
@@ -223,12 +224,10 @@ class ModelPathJudge:
         return [score for batch in rate_paths(self.model, self.question, batches) for score in batch]
 
     def _pair(self, first: Shown, second: Shown) -> PathPair:
-        shared = 0
-        if self.diff and first.topic == second.topic:
-            while shared < min(len(first.parts), len(second.parts)) and first.parts[shared] == second.parts[shared]:
-                shared += 1
         if first.topic != second.topic:
             return PathPair("(none)", first.text, second.text)
+        same = takewhile(lambda parts: parts[0] == parts[1], zip(first.parts, second.parts, strict=False))
+        shared = len(list(same)) if self.diff else 0
         given = " ".join((f"-> GIVEN_TOPIC_ENTITY: {first.topic}", *first.parts[:shared]))
         return PathPair(given, " ".join(first.parts[shared:]), " ".join(second.parts[shared:]))
 
