@@ -261,9 +261,8 @@ def answer_refined(
 
 def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, asked: Interpretation) -> Refined:
     """Filter the ends by conditions and by the largest or smallest value. If none remains, restart or return all."""
-    order = [key for key in asked.query.order if _attribute(key.expression) is not None]
     conditions = [part for part in asked.query.pattern.where if isinstance(part, Compare) and _is_about_value(part)]
-    best = order[0] if order else None
+    best = next((key for key in asked.query.order if _attribute(key.expression) is not None), None)
     if best is None and not conditions:
         return Refined(paths, ends)
     left, met, best_used = _narrowed(explorer.kb, ends, conditions, best)
