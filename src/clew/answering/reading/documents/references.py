@@ -177,7 +177,7 @@ def references(question: str) -> list[Reference]:
 
 
 def _by_number(question: str) -> list[Reference]:
-    found = []
+    found, spelled = [], {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
     for match in _numbered().finditer(question):
         word = match.group("kind").casefold()
         labels = [match.group("label"), *re.findall(rf"{LABEL}|(?i:{_any_of(_words()['numbers'])})", match["more"])]
@@ -191,7 +191,6 @@ def _by_number(question: str) -> list[Reference]:
         if re.fullmatch(r"[A-Z]", labels[0]) and following not in ("", "of", "in", "on", "about"):
             continue  # “the table I made”
         for label in labels:
-            spelled = {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
             label = spelled.get(label.casefold(), label)
             found.append(
                 Reference(
