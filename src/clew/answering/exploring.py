@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,7 @@ def neighbours(
     groups: dict[tuple[int, bool], list[tuple[int, int, int]]] = {}
     for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
         groups.setdefault((code, head == center), []).append((head, code, tail))
-    chosen: list[tuple[int, int, int]] = []
-    for rank in range(max(map(len, groups.values()), default=0)):  # alternate between the relations
-        chosen += [group[rank] for group in groups.values() if rank < len(group)]
-        if len(chosen) >= k:
-            break
-    chosen = chosen[:k]
+    chosen = [edge for row in zip_longest(*groups.values()) for edge in row if edge is not None][:k]
     nodes = list(dict.fromkeys([center, *(node for head, _, tail in chosen for node in (head, tail))]))
     refs = {ref.id: ref for ref in kb.refs(nodes)}
     return {
