@@ -238,6 +238,7 @@ class QuestionScorer:
     ) -> Scores:
         """Score a question. `named` are the spans of names, `types` their types, `categories` the values in it."""
         heads, count = self.encoders.heads, len(named)
+        hops, attributes = self.labels.hops, self.labels.attributes
         dated = [TypedSpan(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
         texts = [masked(question, named)]
         texts += [masked(question, named, place) for place in range(count)]
@@ -245,19 +246,20 @@ class QuestionScorer:
         raw = self.encoders.asked(texts)
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
-        known = np.concatenate((raw[0], self.encoders.word_features(self.encoders.told(texts[0]))))
+        said = self.encoders.told(texts[0])
+        known = np.concatenate((raw[0], self.encoders.word_features(said)))
         sketch = np.maximum(heads["sketch"] @ known + heads["sketch_bias"], 0)
         told = {name: sketch @ heads[name].T + heads[f"{name}_bias"] for name in SKETCHED}
         flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(2, 2))[:, 1]
-        switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
+        switches = np.where(self._is_switch, self._compared("switch", whole, attributes), -1e4)
         positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
         mentions = tuple(
             MentionScores(
                 kind,
-                np.stack([self._compared(name, one, self.labels.hops) for name in HEADS[:6]]),
+                np.stack([self._compared(name, one, hops) for name in HEADS[:6]]),
                 float(_shares(raw[1 + place] @ heads["negated"].T + heads["negated_bias"])[1]),
-                self._compared("denied", one, self.labels.hops),
-                self._compared("value", one, self.labels.attributes),
+                self._compared("denied", one, hops),
+                self._compared("value", one, attributes),
                 length_scores(self.vocabulary, heads, kind),
             )
             for place, (kind, one) in enumerate(zip(types, focused, strict=True))
@@ -265,29 +267,25 @@ class QuestionScorer:
         quantities = tuple(
             QuantityScores(
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
-                np.concatenate(
-                    (
-                        np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
-                        self._compared("counted quantity", one, self.labels.hops),
-                    )
+                np.append(
+                    np.where(self._is_compared, self._compared("quantity", one, attributes), -1e4),
+                    self._compared("counted quantity", one, hops),
                 ),
             )
             for place, one in enumerate(numbered)
         )
         return Scores(
             _logged(told["forms"]),
-            _logged(
-                self._compared("type", whole, self.labels.types) + SAID * self.said_types(self.encoders.told(texts[0]))
-            ),
+            _logged(self._compared("type", whole, self.labels.types) + SAID * self.said_types(said)),
             float(flags[0]),
-            self._compared("lacked", whole, self.labels.hops),
+            self._compared("lacked", whole, hops),
             float(_shares(told["related"])[1]),
-            self._compared("relating", whole, self.labels.hops),
+            self._compared("relating", whole, hops),
             float(_shares(told["valued"])[1]),
             float(flags[1]),
-            self._compared("counted", whole, self.labels.hops),
-            self._compared("value of answer", whole, self.labels.attributes),
-            self._compared("extreme", whole, self.labels.attributes),
+            self._compared("counted", whole, hops),
+            self._compared("value of answer", whole, attributes),
+            self._compared("extreme", whole, attributes),
             _logged(np.concatenate((heads["no_switch"], switches))),
             float(positive),
             mentions,
