@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from clew.answering.queries.relation_paths import Explorer
+from clew.answering.queries.relation_paths import Explorer, RelationPath
 from clew.core.types import NodeSet
 from clew.lab.datasets.base import dataset_base
 from clew.lab.datasets.load import load_dataset
@@ -58,7 +58,9 @@ def hub(nodes: int = 129_375, edges: int = 8_100_000, relations: int = 18) -> No
             for depth in range(3):
                 counts[depth] = sum(len(leads) for _, leads in level)
                 if depth < 2:
-                    reached = [explorer.ends(nodes, lead, None, topic) for nodes, leads in level for lead in leads]
+                    reached = [
+                        explorer.ends(nodes, lead, RelationPath(topic)) for nodes, leads in level for lead in leads
+                    ]
                     level = [(nodes, explorer.leads(nodes)) for nodes in reached]
             print(f"{round_}: {counts} relation paths, {1000 * (time.process_time() - begun):.0f} ms")
 

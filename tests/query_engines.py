@@ -13,6 +13,7 @@ import pyoxigraph as ox
 
 from clew.answering.queries import cypher, execution, pushdown, sparql, sql
 from clew.answering.queries.columns import from_values, to_values
+from clew.answering.queries.kinds import leftmost
 from clew.answering.queries.lowering import CannotPrintError
 from clew.core.query import Aggregate, Edge, Exists, Pattern, names_used, walk
 from clew.core.types import NodeRef
@@ -112,7 +113,7 @@ class Postgres:
         cells = pushdown._solved(self.kb, query)
         if cells is None:
             raise CannotPrintError("carried out edge by edge")
-        return execution.shown(self.kb, pushdown._first(query), cells).rows
+        return execution.shown(self.kb, leftmost(query), cells).rows
 
 
 def edge_statements(kb):

@@ -104,27 +104,23 @@ class Conversation:
     def _whole(self, question: str, asked: str, recorder: Recorder) -> Turn:
         tools = self.tools.corrected({name: tuple(keys) for name, keys in self.fixes.items()})
         tools = corrected(tools, self.corrections)
-        answer = replace(catalog.ask(self.method, asked, tools, recorder), question=question)
+        answer = _answered(self.method, asked, tools, recorder, question)
         if asked != untied(question):
             answer = replace(answer, notes=(f"asked as: {asked}", *answer.notes))
         named = tuple(find_named(asked, self.tools.kb, self.tools.names)[1]) if self._follow_ups.has_graph else ()
-        return Turn(question, asked, replace(answer, trace=tuple(recorder.spans)), named)
+        return Turn(question, asked, answer, named)
 
     def _carried_out(self, question: str, reading: FollowUpReading, recorder: Recorder) -> Turn:
         if reading.is_query:
-            answer = replace(
-                catalog.ask(catalog.create("query"), reading.asked, self.tools, recorder), question=question
-            )
-            return replace(self.turns[-1], question=question, answer=replace(answer, trace=tuple(recorder.spans)))
+            answer = _answered(catalog.create("query"), reading.asked, self.tools, recorder, question)
+            return replace(self.turns[-1], question=question, answer=answer)
         if reading.parse is None:
             return self._whole(question, reading.asked, recorder)
         fixes = reading.fixes | {name: tuple(keys) for name, keys in self.fixes.items()}
         tools = corrected(self.tools.corrected(fixes).with_parser(_Given(reading.parse)), self.corrections)
         method = catalog.create("focus_plus", {"kinds": getattr(self.method, "kinds", True)})
-        answer = replace(catalog.ask(method, question, tools, recorder), question=question)
-        return Turn(
-            question, reading.asked, replace(answer, trace=tuple(recorder.spans)), reading.named, reading.within
-        )
+        answer = _answered(method, question, tools, recorder, question)
+        return Turn(question, reading.asked, answer, reading.named, reading.within)
 
     def _complete(self, question: str, recorder: Recorder) -> str:
         """Complete a question over documents: let a model rewrite it, or append the last question."""
@@ -158,6 +154,12 @@ class Conversation:
         history = [Exchange(turn.question, turn.answer.text or "") for turn in self.turns[-REMEMBERED:]]
         with recording(recorder):
             return rewrite(model, history, question) or question
+
+
+def _answered(method: Method, asked: str, tools: OpenBase, recorder: Recorder, question: str) -> Answer:
+    """Return the answer to a question as the answer to the question that stands for it, with its trace."""
+    answer = catalog.ask(method, asked, tools, recorder)
+    return replace(answer, question=question, trace=tuple(recorder.spans))
 
 
 def _written(cells: Iterable[str], text: str) -> dict[tuple[int, int], str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from clew.answering.methods.agent.tools import found_nodes
 from clew.answering.methods.subgraph_reranking.drawing import draw_subgraph, subgraph_json
 from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter, WrittenGraph, linearize
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
+from clew.answering.reading.documents.search import contents
 from clew.core.errors import InputError
 from clew.core.texts import asked_text
-from clew.core.types import EMPTY, Box, Direction, NodeSet, printed_boxes
+from clew.core.types import Box, Direction, NodeSet, printed_boxes
 from clew.store.graph.paths import PathLimits
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
@@ -74,12 +76,7 @@ def neighbours(
     groups: dict[tuple[int, bool], list[tuple[int, int, int]]] = {}
     for head, code, tail in zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True):
         groups.setdefault((code, head == center), []).append((head, code, tail))
-    chosen: list[tuple[int, int, int]] = []
-    for rank in range(max(map(len, groups.values()), default=0)):  # alternate between the relations
-        chosen += [group[rank] for group in groups.values() if rank < len(group)]
-        if len(chosen) >= k:
-            break
-    chosen = chosen[:k]
+    chosen = [edge for row in zip_longest(*groups.values()) for edge in row if edge is not None][:k]
     nodes = list(dict.fromkeys([center, *(node for head, _, tail in chosen for node in (head, tail))]))
     refs = {ref.id: ref for ref in kb.refs(nodes)}
     return {
@@ -122,12 +119,7 @@ def document(tools: OpenBase, name: str) -> dict[str, Any]:
     title = kb.node(node)
     if title.type != "document":
         raise InputError(f"{name!r} is a {title.type}, not a document")
-    relations = [row.name for row in kb.schema.relations if row.head == "document"]
-    ids = EMPTY
-    for relation in dict.fromkeys(relations):
-        if relation in ("has_passage", "has_table"):
-            ids = ids | kb.neighbors(NodeSet.of([node]), relation, "out")
-    pieces = [kb.node(piece) for piece in ids]
+    pieces = [kb.node(piece) for piece in contents(kb, node)]
     pieces.sort(key=lambda piece: (piece.attributes.get("start") or 0, piece.key))
     return {
         "name": name,

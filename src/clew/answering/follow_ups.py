@@ -23,7 +23,6 @@ from clew.answering.reading.follow_ups import (
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
 from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.quantities import quantities
-from clew.answering.reading.reader import LearnedReader
 from clew.core.nouns import plural, singular
 from clew.core.query import Aggregate, Attribute, Column, Compare, Named, Order, Pattern, Query, Var, find, requiring
 from clew.core.roles import Parse
@@ -100,12 +99,12 @@ class FollowUps:
 
     def _telling(self, text: str, names: Sequence[NamedSpan]) -> list[str]:
         """Return the words other than names, numbers and node types."""
-        kinds = [kind_in_words(self._schema, kind) for kind in self._kinds]
+        kinds = [kind_in_words(self._schema, kind) for kind in self._schema.type_names]
         telling = telling_words(text, [(name.start, name.end) for name in names])
         return [word for word in telling if word not in {*kinds, *map(plural, kinds)}]
 
     def _points(self, question: str) -> Pointing | None:
-        points = pointing(question, self._kinds)
+        points = pointing(question, self._schema.type_names)
         if points is None or not points.is_implied:
             return points
         return None if len(self.turns[-1].nodes) < 2 or self._names(question) else points
@@ -296,19 +295,12 @@ class FollowUps:
         return find_named(text, self.tools.kb, self.tools.names)[1]
 
     def _parsed(self, question: str, names: Sequence[NamedSpan]) -> Parse:
-        return LearnedParser(self._reader).parsed(self._reader.understand(question, names))
-
-    @property
-    def _reader(self) -> LearnedReader:
-        return reader_of(self.tools)
+        reader = reader_of(self.tools)
+        return LearnedParser(reader).parsed(reader.understand(question, names))
 
     @property
     def _schema(self) -> Schema:
         return self.tools.kb.schema
-
-    @property
-    def _kinds(self) -> tuple[str, ...]:
-        return tuple(self._schema.type_names)
 
     @property
     def has_graph(self) -> bool:

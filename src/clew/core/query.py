@@ -492,16 +492,21 @@ def walk(value: Any, stop: Callable[[Any], bool] = lambda _: False) -> Iterator[
             yield from walk(child, stop)
 
 
-def rewrite(value: T, change: Callable[[Any], Any]) -> T:
-    """Return the value with each part replaced by the result of `change`, inner parts first."""
+def mapped(value: T, change: Callable[[Any], Any]) -> T:
+    """Return the value with each of its direct parts replaced by the result of `change`."""
     parts: dict[str, Any] = {}
     for part in fields(value):  # type: ignore[arg-type]
         content = getattr(value, part.name)
         if isinstance(content, tuple):
-            parts[part.name] = tuple(rewrite(item, change) if is_dataclass(item) else item for item in content)
+            parts[part.name] = tuple(change(item) if is_dataclass(item) else item for item in content)
         elif is_dataclass(content):
-            parts[part.name] = rewrite(content, change)
-    changed: T = change(replace(value, **parts) if parts else value)  # type: ignore[type-var]
+            parts[part.name] = change(content)
+    return replace(value, **parts) if parts else value  # type: ignore[type-var]
+
+
+def rewrite(value: T, change: Callable[[Any], Any]) -> T:
+    """Return the value with each part replaced by the result of `change`, inner parts first."""
+    changed: T = change(mapped(value, lambda part: rewrite(part, change)))
     return changed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 
@@ -12,7 +13,7 @@ from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.schema_words import PREPOSITIONS, attribute_words, value_sentence
 from clew.answering.queries.sparql import EndpointNames, RdfNames, sparql
 from clew.answering.queries.sql import sql
-from clew.answering.queries.words import Phrase, Words, kind_in_words, without_reading
+from clew.answering.queries.words import Words, kind_in_words, without_reading
 from clew.core import query as ql
 from clew.core.roles import Interpretation
 from clew.core.types import NodeSet
@@ -42,10 +43,8 @@ def printed(query: ql.AnyQuery, kb: KnowledgeBase, asked: ql.Query | None = None
     written = {"query": str(query)}
     for language, write in printers.items():
         if own in (None, language):
-            try:
+            with suppress(CannotPrintError):  # the query in Clew's own language is enough
                 written[language] = write()
-            except CannotPrintError:  # the query in Clew's own language is enough
-                continue
     return written
 
 
@@ -116,11 +115,8 @@ class _Telling:
             return "comparison" if self.names_only else "superlative"
         return "describe" if self.names_only else "list"
 
-    def phrase(self, pattern: ql.Pattern) -> Phrase:
-        return self.words.phrase(pattern)
-
     def described(self) -> str:
-        return _either(self.phrase(pattern).described(self.found.variable) for pattern in self.patterns)
+        return _either(self.words.phrase(pattern).described(self.found.variable) for pattern in self.patterns)
 
     def text(self) -> str:
         """Return the executed query in words, without a full stop."""
@@ -162,7 +158,9 @@ class _Telling:
         found, order, said = self.found, self.order, dict[str, str]()
         if not self.names_only:
             for number, one in (("one", True), ("many", False)):
-                said[number] = _either(self.phrase(each).sentence(found.variable, one=one) for each in self.patterns)
+                said[number] = _either(
+                    self.words.phrase(each).sentence(found.variable, one=one) for each in self.patterns
+                )
         if order is not None:
             said |= {"best": self.words.best(order, one=True), "best_many": self.words.best(order)}
             if len(self.patterns) == 1:
@@ -172,7 +170,7 @@ class _Telling:
         if attribute is not None:
             label, said["unit"] = attribute_words(attribute)
             said |= {"attribute": label} if found.attribute and found.asks == "value" else {}
-        said["kinds"] = next(filter(None, (self.phrase(one).hierarchies(found.variable) for one in self.patterns)), "")
+        said["kinds"] = next(filter(None, (self.words.phrase(one).hierarchies() for one in self.patterns)), "")
         if found.asks == "truth":
             said |= {"told": self.told(kinds=False), "instead": self.instead()}
             said |= {"asked": self.words.constant(found.compared)} if found.compared is not None else {}
@@ -186,7 +184,7 @@ class _Telling:
         rest = replace(
             pattern, where=tuple(one for one in pattern.where if not ql.constants_for(one, self.found.variable))
         )
-        phrase = self.phrase(rest)
+        phrase = self.words.phrase(rest)
         phrase.tells_kinds = kinds
         names = self.words.names(self.named)
         predicate = phrase.described(self.found.variable, one=len(names) == 1, finite=True)
@@ -212,8 +210,8 @@ class _Telling:
         others = [one for one in pattern.edges if one is not edge]
         if edge is None or edge.relation is None or not edge.directed or not all(one.least == 0 for one in others):
             return ""
-        is_head, phrase = edge.head == variable, self.phrase(pattern)
-        wanted = self.phrase(pattern).named(edge.tail if is_head else edge.head)
+        is_head, phrase = edge.head == variable, self.words.phrase(pattern)
+        wanted = self.words.phrase(pattern).named(edge.tail if is_head else edge.head)
         if wanted is None:
             return ""
         end = wanted[0]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from clew.answering.queries.kinds import comparable
 from clew.answering.queries.literals import Check, as_days, literal_checks, match_whole
 from clew.core.amounts import first_date, first_number
 from clew.core.errors import InputError
@@ -20,6 +21,7 @@ from clew.core.errors import InputError
 Array = NDArray[Any]
 Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Key = TypeVar("Key")
 NUMBER = re.compile(r"[-+]?[0-9][0-9,]*([.][0-9]+)?")
 """A text that is a number in every query language."""
 TYPES: dict[str, Any] = {"integer": np.int64, "number": np.float64, "boolean": np.bool_, "date": "datetime64[us]"}
@@ -78,9 +80,8 @@ def from_values(kind: str, values: Sequence[Any] | pa.Array) -> ValueArray:
             return column
         values = values.to_pylist()
     if kind == "text":
-        seen: dict[str | None, int] = {}
         texts = (value if value is None or type(value) is str else str(value) for value in values)
-        places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(values))
+        places, seen = _numbered(texts)
         return ValueArray("text", places, places != seen.get(None, -1), tuple(text or "" for text in seen))
     if kind == "date":
         values = [_moment(value) for value in values]
@@ -143,9 +144,14 @@ def missing(kind: str, size: int) -> ValueArray:
 
 def _recoded(column: ValueArray, texts: Sequence[str]) -> ValueArray:
     """Replace the texts of a column. Equal texts share one index."""
-    seen: dict[str, int] = {}
-    places = np.fromiter((seen.setdefault(text, len(seen)) for text in texts), np.int64, len(texts))
+    places, seen = _numbered(texts)
     return replace(column, values=places[column.values], texts=tuple(seen))
+
+
+def _numbered(values: Iterable[Key]) -> tuple[Ids, dict[Key, int]]:
+    """Return the number of each value, and the different values with their numbers, by first occurrence."""
+    seen: dict[Key, int] = {}
+    return np.fromiter((seen.setdefault(value, len(seen)) for value in values), np.int64), seen
 
 
 def _objects(values: Sequence[Any]) -> Array:
@@ -205,8 +211,7 @@ def _checked(column: ValueArray, check: Check) -> Mask:
 
 def compare(left: ValueArray, comparison: str, right: ValueArray) -> Mask:
     """Compare two columns row by row. Return false for kinds that do not match."""
-    numeric = {left.kind, right.kind} <= {"integer", "number"}
-    if left.kind != right.kind and not numeric:
+    if not comparable(left.kind, right.kind):
         return np.zeros(len(left), np.bool_)
     if left.kind == "text":
         result = _compared_texts(left.folded(), comparison, right.folded())
@@ -233,9 +238,7 @@ def codes(column: ValueArray, *, exact: bool = True) -> Ids:
     if column.kind == "text":
         numbered = (column if exact else column.folded()).values
     elif column.kind == "list":
-        seen: dict[Any, int] = {}
-        keys = (tuple(value) for value in column.values)
-        numbered = np.fromiter((seen.setdefault(key, len(seen)) for key in keys), np.int64, len(column))
+        numbered, _ = _numbered(map(tuple, column.values))
     else:
         numbered = np.unique(column.values, return_inverse=True)[1].astype(np.int64)
     return np.where(column.present, numbered, -1)

@@ -132,12 +132,8 @@ def _meant(edge: Edge, meant: str, schema: Schema, types: Types) -> tuple[Edge, 
 
 def _fitting(edge: Edge, rows: Sequence[Relation], types: Types) -> tuple[Edge, Relation]:
     """Return the edge, reversed if only that fits: both its ends, or else its constants."""
-    for known in (types, {}):
-        for one in (edge, _round(edge)):
-            row = _row(one, rows, known)
-            if row is not None:
-                return one, row
-    return edge, rows[0]
+    tried = ((one, _row(one, rows, known)) for known in (types, {}) for one in (edge, _round(edge)))
+    return next(((one, row) for one, row in tried if row is not None), (edge, rows[0]))
 
 
 def _round(edge: Edge) -> Edge:
@@ -150,7 +146,5 @@ def _row(edge: Edge, rows: Sequence[Relation], types: Types) -> Relation | None:
     def kind(end: str | Constant) -> str | None:
         return types.get(end) if isinstance(end, str) else end.type if isinstance(end, Named) else None
 
-    for row in rows:
-        if all(kind(end) in (None, one) for end, one in ((edge.head, row.head), (edge.tail, row.tail))):
-            return row
-    return None
+    head, tail = kind(edge.head), kind(edge.tail)
+    return next((row for row in rows if head in (None, row.head) and tail in (None, row.tail)), None)

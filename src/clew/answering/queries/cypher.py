@@ -223,7 +223,7 @@ class _Cypher:
         self.optional = inner
         late = [part for part in pattern.where if ql.names_used(part) & inner or self.is_late(part, scope)]
         tests += self.tests((part for part in pattern.where if part not in late), scope)
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        where = _where(tests)
         names = [*self.carried, *map(_name, sorted(required.bound))]
         if complete:
             if pattern.optional or late or not clauses:
@@ -242,7 +242,7 @@ class _Cypher:
             if not clauses:  # no clause binds a variable
                 continue
             tests += self.tests(part.where, seen.inside(part))
-            lines.append(f"OPTIONAL MATCH {', '.join(clauses)}" + (f" WHERE {' AND '.join(tests)}" if tests else ""))
+            lines.append(f"OPTIONAL MATCH {', '.join(clauses)}{_where(tests)}")
             seen = seen.inside(part)
             names += [_name(name) for name in sorted(part.bound) if _name(name) not in names]
             lines.append(f"WITH DISTINCT {', '.join(names)}")
@@ -314,8 +314,7 @@ class _Cypher:
         ]
         tests += [self.formula(formula, inner) for formula in over.where]
         kind = over.types[new[0]]
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f"COUNT {{ MATCH ({_name(new[0])}{f':{_name(kind)}' if kind else ''}){where} }}"
+        return f"COUNT {{ MATCH ({_name(new[0])}{f':{_name(kind)}' if kind else ''}){_where(tests)} }}"
 
     def prepared(self, part: Any, scope: Scope, names: list[str]) -> list[str]:
         """Return the steps that compute aggregates over patterns, and add their names."""
@@ -331,8 +330,7 @@ class _Cypher:
             clauses, tests = self.clauses(over, scope)
             inside = scope.inside(over)
             tests += [self.formula(formula, inside) for formula in over.where]
-            where = f" WHERE {' AND '.join(tests)}" if tests else ""
-            lines.append(f"OPTIONAL MATCH {', '.join(clauses)}{where}")
+            lines.append(f"OPTIONAL MATCH {', '.join(clauses)}{_where(tests)}")
             lines.append(f"WITH DISTINCT {', '.join(dict.fromkeys([*names, *map(_name, new)]))}")
             result = self.fresh("f")
             value = self.aggregate(replace(inner, over=None), inside, True, witness=new[0])
@@ -376,8 +374,7 @@ class _Cypher:
         if not clauses:
             known = [f"({_name(name)} IS NOT NULL)" for name in pattern.types]
             return f"({' AND '.join(known + tests) or 'true'})"
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f"EXISTS {{ MATCH {', '.join(clauses)}{where} }}"
+        return f"EXISTS {{ MATCH {', '.join(clauses)}{_where(tests)} }}"
 
     def refuse_optional(self, names: list[str]) -> None:
         """Refuse sub-patterns of variables that may be missing: Kuzu loses such rows."""
@@ -493,6 +490,10 @@ class _Cypher:
             value = f"CASE WHEN {value} IS NOT NULL THEN lower({value}) + {mark} + {value} END"
             return f"split_part({part.function}({value}), {mark}, 2)"
         return f"{part.function}({'DISTINCT ' if part.distinct else ''}{value})"
+
+
+def _where(tests: Sequence[str]) -> str:
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
 
 
 def _arrow(edge: ql.Edge) -> str:

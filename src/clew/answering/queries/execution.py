@@ -21,6 +21,7 @@ import numpy as np
 
 from clew.answering.queries import columns as arrays
 from clew.answering.queries.columns import Array, Ids, Mask, ValueArray
+from clew.answering.queries.kinds import comparable
 from clew.answering.queries.lowering import turned
 from clew.core import query as ql
 from clew.core.errors import InputError
@@ -199,9 +200,7 @@ class _Run:
         """Return a row of the table for each group, and the values of the outputs."""
         columns = {key: self.evaluate(key, table) for key in query.group}
         keys = list(map(self.codes, columns.values()))
-        ids, first = (
-            arrays.row_ids(keys, table.size) if keys else (np.zeros(table.size, np.int64), np.zeros(1, np.int64))
-        )
+        ids, first = arrays.row_ids(keys, table.size)
         chosen = table.take(first) if table.size else (ONE if not keys else table)
         known = {key: column.take(first) for key, column in columns.items()} if table.size else {}
         inside = _Groups(table, ids, len(first) if keys else 1, known)
@@ -283,10 +282,8 @@ class _Run:
             return _unpacked(distinct(np.sort(_packed(near, far))))
         level = _packed(nodes.array, nodes.array)
         level = _repeated(level, edge.least, lambda level: self.next_level(level, edge, forward))
-        steps, parts = (
-            edge.least,
-            [level],
-        )  # each more than twice as long as the next, so that a pair is moved a few times only
+        steps = edge.least
+        parts = [level]  # each more than twice as long as the next, so that a pair is moved a few times only
         while len(level) and (edge.most is None or steps < edge.most):
             level, steps = self.next_level(level, edge, forward), steps + 1
             for part in parts:
@@ -497,7 +494,7 @@ class _Run:
         if comparison == "in":
             assert isinstance(right, ql.Subquery)
             members = self.result(right.query)
-            if not (members.kind == column.kind or {members.kind, column.kind} <= {"integer", "number"}):
+            if not comparable(members.kind, column.kind):
                 return np.zeros(len(column), np.bool_)
             both = self.codes(arrays.concatenate(column, members), exact=False)
             return column.present & np.isin(both[: len(column)], both[len(column) :])
@@ -661,7 +658,7 @@ class _Extension:
             if sides is not None:
                 left = self.run.evaluate(sides[0], self.table)
                 right = self.run.evaluate(sides[1], fresh)
-                if left.kind == right.kind or {left.kind, right.kind} <= {"integer", "number"}:
+                if comparable(left.kind, right.kind):
                     both = self.run.codes(arrays.concatenate(left, right), exact=False)
                     keys = both[: len(left)], np.where(both[len(left) :] < 0, -2, both[len(left) :])
                     rows, matches = self.run.match(*keys)
@@ -740,15 +737,11 @@ class _Extension:
         found = self.run.extend(part, seed, keep)
         rows, matches = self.run.match(ids, found.columns[hidden])
         missing = np.setdiff1d(np.arange(self.table.size), rows)
-        new = sorted(part.bound - self.table.columns.keys())
         self.run.edge_names.update(part.edge_names)
-        columns = {
-            name: np.append(
-                found.columns[name][matches] if name in found.columns else np.full(len(rows), -1),
-                np.full(len(missing), -1, found.columns[name].dtype if name in found.columns else np.int64),
-            )
-            for name in new
-        }
+        columns = {}
+        for name in sorted(part.bound - self.table.columns.keys()):
+            values = found.columns.get(name, np.full(found.size, -1))
+            columns[name] = np.append(values[matches], np.full(len(missing), -1, values.dtype))
         self.merge(np.append(rows, missing), columns)
 
 

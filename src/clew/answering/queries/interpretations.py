@@ -232,11 +232,10 @@ def _without(pattern: ql.Pattern, chosen: Sequence[ql.Edge], variable: str) -> q
     """Return the pattern without some edges, and without the parts that only they connected to the variable."""
     edges = [edge for edge in pattern.edges if edge not in chosen]
     tied = ql.connected(edges, [variable])
-    kept = tuple(edge for edge in edges if tied & {*edge.variables})
     return replace(
         pattern,
         variables=tuple(one for one in pattern.variables if one.name in tied),
-        edges=kept,
+        edges=tuple(edge for edge in edges if tied & {*edge.variables}),
         where=tuple(one for one in pattern.where if not _names(one) - tied),
     )
 

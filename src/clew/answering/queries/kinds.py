@@ -70,9 +70,13 @@ class Scope:
                 inner = self if over is None else self.inside(over)
                 return "number" if function == "avg" else inner.kind(argument)
             case ql.Subquery(query):
-                while isinstance(query, ql.Combined):
-                    query = query.left
-                return Scope(self.schema).inside(query.pattern).kind(query.columns[0].expression)
+                first = leftmost(query)
+                return Scope(self.schema).inside(first.pattern).kind(first.columns[0].expression)
+
+
+def leftmost(query: ql.AnyQuery) -> ql.Query:
+    """Return the query, or the first query of a set operation, whose columns the rows have."""
+    return query if isinstance(query, ql.Query) else leftmost(query.left)
 
 
 def comparable(first: str, second: str) -> bool:
@@ -85,7 +89,7 @@ def check(query: ql.AnyQuery, schema: Schema) -> None:
     if isinstance(query, ql.Combined):
         check(query.left, schema)
         check(query.right, schema)
-        if _width(query.left) != _width(query.right):
+        if len(leftmost(query.left).columns) != len(leftmost(query.right).columns):
             raise SchemaError(f"the two sides of {query.operation} have different numbers of columns: select the same")
         return
     scope = _check_pattern(query.pattern, Scope(schema))
@@ -95,10 +99,6 @@ def check(query: ql.AnyQuery, schema: Schema) -> None:
         _check_groups(query)
     if query.ties and (query.first is None or not query.order):
         raise SchemaError("ties need an order and a number of rows: add `order by … first k`")
-
-
-def _width(query: ql.AnyQuery) -> int:
-    return len(query.columns) if isinstance(query, ql.Query) else _width(query.left)
 
 
 def _check_pattern(pattern: ql.Pattern, scope: Scope) -> Scope:
@@ -115,15 +115,11 @@ def _check_pattern(pattern: ql.Pattern, scope: Scope) -> Scope:
         _check_pattern(part, scope)
     for formula in pattern.where:
         _check_part(formula, scope)
-        if any(isinstance(part, ql.Aggregate) and part.over is None for part in _shallow(formula)):
+        if any(one.over is None for one in ql.aggregates(formula)):
             raise SchemaError(
                 f"an aggregate of the group cannot be a condition of the pattern: use having in {formula}"
             )
     return scope
-
-
-def _shallow(part: ql.Formula | ql.Expression) -> Iterable[object]:
-    return ql.walk(part, lambda inner: isinstance(inner, ql.Pattern | ql.Subquery | ql.Aggregate))
 
 
 def _check_part(part: object, scope: Scope) -> None:
@@ -148,7 +144,7 @@ def _check_part(part: object, scope: Scope) -> None:
             return
         case ql.Subquery(query):
             check(query, scope.schema)
-            if _width(query) != 1:
+            if len(leftmost(query).columns) != 1:
                 raise SchemaError(f"a sub-query has one column: {query}")
             return
         case ql.Aggregate(over=ql.Pattern() as over):
@@ -161,17 +157,19 @@ def _check_part(part: object, scope: Scope) -> None:
         _check_comparison(part, scope)
     elif isinstance(part, ql.Call):
         _check_call(part, scope)
-    elif (
-        isinstance(part, ql.Aggregate)
-        and part.argument is not None
-        and any(isinstance(inner, ql.Aggregate) and inner.over is None for inner in _shallow(part.argument))
-    ):
+    elif isinstance(part, ql.Aggregate):
+        _check_aggregate(part, scope)
+
+
+def _check_aggregate(part: ql.Aggregate, scope: Scope) -> None:
+    if part.argument is not None and any(inner.over is None for inner in ql.aggregates(part.argument)):
         raise SchemaError(f"{part} is an aggregate of an aggregate: put the inner aggregate into a sub-query, (find …)")
-    elif isinstance(part, ql.Aggregate) and part.function not in ("count", "exists"):
-        kind = "solution" if part.argument is None else scope.kind(part.argument)
-        allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
-        if kind not in allowed:
-            raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
+    if part.function in ("count", "exists"):
+        return
+    kind = "solution" if part.argument is None else scope.kind(part.argument)
+    allowed = (*NUMERIC, "text", "date") if part.function in ("min", "max") else NUMERIC
+    if kind not in allowed:
+        raise SchemaError(f"{part} needs a {' or a '.join(allowed)}: it has a {kind}")
 
 
 def _check_comparison(part: ql.Compare, scope: Scope) -> None:

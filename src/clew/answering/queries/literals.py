@@ -121,19 +121,15 @@ def _whole(comparison: str, number: float) -> Checks:
 
 def _days(comparison: str, first: datetime.date, last: datetime.date) -> Checks:
     begin, after = first.isoformat(), (last + datetime.timedelta(days=1)).isoformat()
-    match comparison:
-        case "=":
-            return Checks((Check("day", ">=", begin), Check("day", "<", after)))
-        case "!=":
-            return Checks((Check("day", "<", begin), Check("day", ">=", after)), all=False)
-        case "<":
-            return Checks((Check("day", "<", begin),))
-        case "<=":
-            return Checks((Check("day", "<", after),))
-        case ">":
-            return Checks((Check("day", ">=", after),))
-        case _:
-            return Checks((Check("day", ">=", begin),))
+    tests = {
+        "=": (Check("day", ">=", begin), Check("day", "<", after)),
+        "!=": (Check("day", "<", begin), Check("day", ">=", after)),
+        "<": (Check("day", "<", begin),),
+        "<=": (Check("day", "<", after),),
+        ">": (Check("day", ">=", after),),
+        ">=": (Check("day", ">=", begin),),
+    }
+    return Checks(tests[comparison], all=comparison != "!=")
 
 
 def match_whole(pattern: str, texts: Sequence[str]) -> list[bool]:

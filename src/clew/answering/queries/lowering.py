@@ -80,22 +80,12 @@ def grouped(query: ql.Query, scope: Scope) -> Grouped:
             return fields[part]
         if isinstance(part, ql.Aggregate) and part.over is None:
             return fields.setdefault(part, ql.Field(f"value{len(fields)}", scope.kind(part)))
-        if isinstance(part, ql.Call):
-            return replace(part, arguments=tuple(map(named, part.arguments)))
-        if isinstance(part, ql.All | ql.Either):
-            return replace(part, parts=tuple(map(named, part.parts)))
-        if isinstance(part, ql.Not):
-            return ql.Not(named(part.part))
-        if isinstance(part, ql.Missing):
-            return ql.Missing(named(part.expression))
-        if isinstance(part, ql.Compare):
-            return replace(part, left=named(part.left), right=named(part.right))
-        return part
+        return part if isinstance(part, ql.Aggregate | ql.Subquery | ql.Exists) else ql.mapped(part, named)
 
     shown = replace(
         query,
-        columns=tuple(replace(column, expression=named(column.expression)) for column in query.columns),
-        order=tuple(replace(key, expression=named(key.expression)) for key in query.order),
+        columns=tuple(ql.mapped(column, named) for column in query.columns),
+        order=tuple(ql.mapped(key, named) for key in query.order),
         having=tuple(map(named, query.having)),
     )
     return Grouped(

@@ -18,7 +18,7 @@ from clew.answering.queries.columns import ValueArray as Cells
 from clew.answering.queries.columns import from_values
 from clew.answering.queries.cypher import GraphDatabaseNames, cypher
 from clew.answering.queries.execution import QueryLimits, QueryTooLargeError, Result, Solutions, satisfying
-from clew.answering.queries.kinds import Scope
+from clew.answering.queries.kinds import Scope, leftmost
 from clew.answering.queries.linking import keys_of
 from clew.answering.queries.lowering import CannotPrintError
 from clew.answering.queries.sparql import EndpointNames, sparql
@@ -46,7 +46,7 @@ def execute(kb: KnowledgeBase, query: ql.AnyQuery) -> Result:
     cells = _solved(kb, query)
     if cells is None:
         return execution.execute(kb, query, join=_joining(kb))
-    return execution.shown(kb, _first(query), cells)
+    return execution.shown(kb, leftmost(query), cells)
 
 
 def found_nodes(kb: KnowledgeBase, query: ql.Query) -> NodeSet:
@@ -79,15 +79,11 @@ def _joining(kb: KnowledgeBase) -> execution.Join:
     return join
 
 
-def _first(query: ql.AnyQuery) -> ql.Query:
-    return query if isinstance(query, ql.Query) else _first(query.left)
-
-
 def _solved(kb: KnowledgeBase, query: ql.AnyQuery) -> list[Cells] | None:
     """Return the columns of a query as the database of a base gives them, or None if it cannot carry it out."""
     if kb.query_language is None:
         return None
-    shown = _first(query)
+    shown = leftmost(query)
     scope = Scope(kb.schema).inside(shown.pattern)
     kinds = [scope.kind(column.expression) for column in shown.columns]
     try:
@@ -127,7 +123,7 @@ def _in_sql(kb: PostgresKnowledgeBase, query: ql.AnyQuery) -> Rows:
 
 
 def _in_sparql(kb: SparqlKnowledgeBase, query: ql.AnyQuery) -> Rows:
-    names = [str(column.expression) for column in _first(query).columns if isinstance(column.expression, ql.Var)]
+    names = [str(column.expression) for column in leftmost(query).columns if isinstance(column.expression, ql.Var)]
     if not isinstance(query, ql.Query) or not query.distinct or len(names) < len(query.columns):
         raise CannotPrintError("an endpoint can return only nodes")
     is_cut = query.is_grouped or query.order or query.first is not None or query.skip
@@ -145,7 +141,7 @@ def _in_cypher(kb: CypherKnowledgeBase, query: ql.AnyQuery) -> Rows:
         query, lambda part: _decided(kb, part, edges) if isinstance(part, ql.Compare | ql.Missing) else part
     )
     _refuse(kb, query)
-    are_nodes = [isinstance(column.expression, ql.Var) for column in _first(query).columns]
+    are_nodes = [isinstance(column.expression, ql.Var) for column in leftmost(query).columns]
     rows = kb.server.rows(cypher(query, kb.schema, GraphDatabaseNames(kb)))
     return [row for row in (_with_ids(kb.ids_by_handle, row, are_nodes) for row in rows) if row is not None]
 

@@ -17,22 +17,7 @@ from clew.answering.queries.linking import OPPOSITE, Groundings, ground, link, u
 from clew.answering.queries.pushdown import execute
 from clew.answering.queries.schema_words import value_in_words
 from clew.answering.queries.words import counted_in_words, kind_in_words, words
-from clew.core.query import (
-    Aggregate,
-    AnyQuery,
-    Attribute,
-    Compare,
-    Edge,
-    Nodes,
-    Pattern,
-    Query,
-    Subquery,
-    Var,
-    alternatives,
-    constants,
-    find,
-    walk,
-)
+from clew.core import query as ql
 from clew.core.types import (
     Answer,
     Candidate,
@@ -59,8 +44,8 @@ SHOWN = 20
 class Executed:
     """A query before and after linking its constants to nodes, and its rows."""
 
-    asked: AnyQuery
-    query: AnyQuery
+    asked: ql.AnyQuery
+    query: ql.AnyQuery
     result: Result
     unknown: tuple[UnknownName, ...] = ()
     """Names in the query that the base does not have. The query is not executed then."""
@@ -87,13 +72,13 @@ class Executed:
         return all(cell is None for row in self.result.rows for cell in row)
 
 
-def run_query(kb: KnowledgeBase, names: Names, query: AnyQuery, *, kinds: bool = True) -> Executed:
+def run_query(kb: KnowledgeBase, names: Names, query: ql.AnyQuery, *, kinds: bool = True) -> Executed:
     """Link the constants of a query and execute it. Raise InputError for a query that the schema does not allow.
 
     With `kinds`, a constant also includes the nodes below it in a hierarchy.
     """
     check(query, kb.schema)
-    groundings = ground(constants(query), names)
+    groundings = ground(ql.constants(query), names)
     if unknown := unknown_names(groundings):
         return Executed(query, query, Result((), (), []), unknown)
     ready = link(query, groundings, kb, kinds=kinds)
@@ -107,11 +92,11 @@ def _spelled_otherwise(groundings: Groundings) -> Iterator[str]:
             yield f"“{constant.text}” stands for {' and '.join(names)}"
 
 
-def relations_and_attributes(query: AnyQuery) -> tuple[frozenset[str | None], frozenset[str]]:
+def relations_and_attributes(query: ql.AnyQuery) -> tuple[frozenset[str | None], frozenset[str]]:
     """Return the relations and attributes of a query."""
-    parts = list(walk(query))
-    relations = frozenset(part.relation for part in parts if isinstance(part, Edge))
-    return relations, frozenset(part.name for part in parts if isinstance(part, Attribute))
+    parts = list(ql.walk(query))
+    relations = frozenset(part.relation for part in parts if isinstance(part, ql.Edge))
+    return relations, frozenset(part.name for part in parts if isinstance(part, ql.Attribute))
 
 
 def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Sequence[int] = ()) -> Answer:
@@ -147,7 +132,7 @@ def answer_query(kb: KnowledgeBase, question: str, executed: Executed, first: Se
     )
     if is_table:
         return with_table(answer, result)
-    if value is not None and isinstance(executed.query, Query):
+    if value is not None and isinstance(executed.query, ql.Query):
         answer = replace(answer, evidence=witnesses(kb, executed.query, result.rows[:1], limit=3)[0])
     return answer
 
@@ -182,7 +167,7 @@ def _cell(cell: Any) -> Cell:
 
 def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any]]) -> list[tuple[Evidence, ...]]:
     """Return the edges that support each row, and its other cells."""
-    if not isinstance(executed.query, Query) or not rows:
+    if not isinstance(executed.query, ql.Query) or not rows:
         return [() for _ in rows]
     shown: list[list[Judgement]] = [
         [
@@ -193,11 +178,11 @@ def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any
         for row in rows
     ]
     root = executed.query.columns[0].expression
-    if isinstance(root, Var):
+    if isinstance(root, ql.Var):
         selected = {part.expression for part in executed.query.columns}
         values = decisive_values(kb, executed.query, root.name, [row[0].id for row in rows])
         for said, more in zip(shown, values, strict=True):
-            said += [piece for piece in more if Attribute(root.name, piece.by) not in selected]
+            said += [piece for piece in more if ql.Attribute(root.name, piece.by) not in selected]
     is_even = len({tuple(cell is None for cell in row) for row in rows}) == 1
     groups = [rows] if is_even else [[row] for row in rows]
     paths = [path for group in groups for path in witnesses(kb, executed.query, group)]
@@ -205,26 +190,26 @@ def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any
 
 
 def decisive_values(
-    kb: KnowledgeBase, query: Query, variable: str, nodes: Sequence[int], requested: Sequence[str] = ()
+    kb: KnowledgeBase, query: ql.Query, variable: str, nodes: Sequence[int], requested: Sequence[str] = ()
 ) -> list[list[Judgement]]:
     """Return the attributes of each node that are requested, and the attributes and counts that a query compares."""
     compared = [key.expression for key in query.order]
-    parts = (part for whole in (*compared, *query.pattern.where) for part in walk(whole, _is_pattern))
-    names = [part.name for part in parts if isinstance(part, Attribute) and part.variable == variable]
+    parts = (part for whole in (*compared, *query.pattern.where) for part in ql.walk(whole, _is_pattern))
+    names = [part.name for part in parts if isinstance(part, ql.Attribute) and part.variable == variable]
     found = [list[Judgement]() for _ in nodes]
     for name in dict.fromkeys((*requested, *names)):
-        for said, value in zip(found, values_of(kb, Attribute(variable, name), variable, nodes), strict=True):
+        for said, value in zip(found, values_of(kb, ql.Attribute(variable, name), variable, nodes), strict=True):
             if value is not None:
                 shown = value_in_words(value) if isinstance(value, float) else value_text(value)
                 said.append(Judgement(name, reason=shown))
     for part in compared:
-        if isinstance(part, Aggregate) and part.over is not None:
+        if isinstance(part, ql.Aggregate) and part.over is not None:
             for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
                 said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
     return found
 
 
-def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[Path]]) -> list[list[Judgement]]:
+def values_on_the_way(kb: KnowledgeBase, query: ql.Query, paths: Sequence[Sequence[Path]]) -> list[list[Judgement]]:
     """Return the attributes that a query compares of nodes on the paths to each answer: "cases of report 12"."""
     compared: dict[str | None, dict[str, None]] = {}
     root = query.columns[0].expression
@@ -232,10 +217,10 @@ def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[
         name = ""
         inside: Sequence[Any] = [part]
         match part:
-            case Compare(Var(name), "in" | "=", Subquery(Query() as inner)):
+            case ql.Compare(ql.Var(name), "in" | "=", ql.Subquery(ql.Query() as inner)):
                 inside = [*inner.pattern.where, *(key.expression for key in inner.order)]
-        for one in (one for whole in inside for one in walk(whole, _is_pattern)):
-            if isinstance(one, Attribute) and (variable := name or one.variable) != getattr(root, "name", None):
+        for one in (one for whole in inside for one in ql.walk(whole, _is_pattern)):
+            if isinstance(one, ql.Attribute) and (variable := name or one.variable) != getattr(root, "name", None):
                 compared.setdefault(query.pattern.types.get(variable), {})[one.name] = None
     if not compared:
         return [[] for _ in paths]
@@ -247,7 +232,7 @@ def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[
         (node, name): value
         for kind, some in by_type.items()
         for name in compared.get(kind, ())
-        for node, value in zip(some, values_of(kb, Attribute("", name), "", some), strict=True)
+        for node, value in zip(some, values_of(kb, ql.Attribute("", name), "", some), strict=True)
         if value is not None
     }
     return [
@@ -262,7 +247,7 @@ def values_on_the_way(kb: KnowledgeBase, query: Query, paths: Sequence[Sequence[
 
 
 def _is_pattern(part: Any) -> bool:
-    return isinstance(part, Pattern | Aggregate)
+    return isinstance(part, ql.Pattern | ql.Aggregate)
 
 
 def value_text(value: Any) -> str:
@@ -276,10 +261,12 @@ CONSIDERED = 50
 """Maximum number of solutions to compare. Those with the shortest paths are shown."""
 
 
-def witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], limit: int = 2) -> list[tuple[Path, ...]]:
+def witnesses(
+    kb: KnowledgeBase, query: ql.Query, rows: Sequence[Sequence[Any]], limit: int = 2
+) -> list[tuple[Path, ...]]:
     """Return up to `limit` paths that back each row, each with one edge per edge of the query, from the row outward."""
-    expression, options = query.columns[0].expression, alternatives(query.pattern)
-    if len(options) == 1 or not isinstance(expression, Var) or len(query.columns) > 1:
+    expression, options = query.columns[0].expression, ql.alternatives(query.pattern)
+    if len(options) == 1 or not isinstance(expression, ql.Var) or len(query.columns) > 1:
         return _witnesses(kb, query, rows, limit)
     found = dict[int, tuple[Path, ...]]()
     for pattern in options:
@@ -287,12 +274,12 @@ def witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], li
         backed = satisfying(kb, pattern, expression.name, left) if len(left) else left
         inside = set(backed.array.tolist())
         some = [row for row in rows if row[0].id in inside]
-        paths = _witnesses(kb, find(expression.name, None, pattern), some, limit)
+        paths = _witnesses(kb, ql.find(expression.name, None, pattern), some, limit)
         found.update(zip((row[0].id for row in some), paths, strict=True))
     return [found.get(row[0].id, ()) for row in rows]
 
 
-def _witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], limit: int) -> list[tuple[Path, ...]]:
+def _witnesses(kb: KnowledgeBase, query: ql.Query, rows: Sequence[Sequence[Any]], limit: int) -> list[tuple[Path, ...]]:
     if not rows:
         return []
     try:
@@ -303,7 +290,7 @@ def _witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], l
         half = len(rows) // 2
         return _witnesses(kb, query, rows[:half], limit) + _witnesses(kb, query, rows[half:], limit)
     expression = query.columns[0].expression
-    edges = outward(query.pattern, expression.name if isinstance(expression, Var) else "")
+    edges = outward(query.pattern, expression.name if isinstance(expression, ql.Var) else "")
     paths = []
     for solved in backing:
         found = [tuple(fact for edge in edges for fact in _facts(kb, edge, one)) for one in solved]
@@ -316,9 +303,9 @@ def _witnesses(kb: KnowledgeBase, query: Query, rows: Sequence[Sequence[Any]], l
     return paths
 
 
-def outward(pattern: Pattern, start: str) -> list[Edge]:
+def outward(pattern: ql.Pattern, start: str) -> list[ql.Edge]:
     """Return the edges by distance from a variable. At equal distance, edges between variables come first."""
-    left, reached, ordered = list(pattern.edges), {start}, list[Edge]()
+    left, reached, ordered = list(pattern.edges), {start}, list[ql.Edge]()
     while left:
         near = [edge for edge in left if not reached.isdisjoint(edge.variables)] or left[:1]
         near.sort(key=lambda edge: len(edge.variables) == 1)
@@ -328,13 +315,20 @@ def outward(pattern: Pattern, start: str) -> list[Edge]:
     return ordered
 
 
-def _facts(kb: KnowledgeBase, edge: Edge, solution: Mapping[str, NodeRef | Triple]) -> Iterator[Fact]:
+def _facts(kb: KnowledgeBase, edge: ql.Edge, solution: Mapping[str, NodeRef | Triple]) -> Iterator[Fact]:
     """Yield the edge that a solution has, or the edges of a shortest walk."""
     heads, tails = (_nodes(kb, end, solution) for end in (edge.head, edge.tail))
-    if not edge.is_single:
-        yield from _walk(kb, edge, heads, tails)
-        return
-    forward = not isinstance(edge.head, Nodes)  # a constant may have very many edges
+    if edge.is_single:
+        forward = not isinstance(edge.head, ql.Nodes)  # a constant may have very many edges
+        yield from _first_fact(kb, edge, heads, tails, forward=forward)
+    elif edge.least or not len(heads & tails):
+        direction: Direction = "out" if edge.directed else "any"
+        for here, there in pairwise(shortest_walk(kb, heads, tails, edge.relation, direction)):
+            yield from _first_fact(kb, edge, NodeSet.of([here]), NodeSet.of([there]), forward=True)
+
+
+def _first_fact(kb: KnowledgeBase, edge: ql.Edge, heads: NodeSet, tails: NodeSet, *, forward: bool) -> Iterator[Fact]:
+    """Yield the first edge of some heads to some tails, read at the heads if `forward`."""
     direction: Direction = "any" if not edge.directed else "out" if forward else "in"
     near, far = (heads, tails) if forward else (tails, heads)
     found = kb.edges_to(near, far, edge.relation, direction)
@@ -344,19 +338,6 @@ def _facts(kb: KnowledgeBase, edge: Edge, solution: Mapping[str, NodeRef | Tripl
     for place in np.flatnonzero(there)[:1].tolist():
         relation = kb.schema.relation_names[int(found.relations[place])]
         yield _fact(kb, int(found.heads[place]), relation, int(found.tails[place]))
-
-
-def _walk(kb: KnowledgeBase, edge: Edge, heads: NodeSet, tails: NodeSet) -> Iterator[Fact]:
-    if edge.least == 0 and len(heads & tails):
-        return
-    direction: Direction = "out" if edge.directed else "any"
-    for here, there in pairwise(shortest_walk(kb, heads, tails, edge.relation, direction)):
-        found = kb.edges_to(NodeSet.of([here]), NodeSet.of([there]), edge.relation, direction)
-        ends = {here, there}
-        for head, code, tail in zip(found.heads, found.relations, found.tails, strict=True):
-            if {int(head), int(tail)} == ends:
-                yield _fact(kb, int(head), kb.schema.relation_names[int(code)], int(tail))
-                break
 
 
 def shortest_walk(
@@ -387,7 +368,7 @@ def _fact(kb: KnowledgeBase, head: int, relation: str, tail: int) -> Fact:
 
 
 def _nodes(kb: KnowledgeBase, end: Any, solution: Mapping[str, NodeRef | Triple]) -> NodeSet:
-    if isinstance(end, Nodes):
+    if isinstance(end, ql.Nodes):
         return NodeSet.of([kb.find(key) for key in end.keys])
     found = solution.get(end)
     return NodeSet.of([found.id] if isinstance(found, NodeRef) else [])

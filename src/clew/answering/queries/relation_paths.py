@@ -177,10 +177,10 @@ class Explorer:
         """Return the nodes one move away."""
         return self.kb.neighbors(nodes, move.relation, move.direction)
 
-    def ends(self, nodes: NodeSet, lead: Lead, before: Hop | None, topic: NodeSet) -> NodeSet:
-        """Return the ends of a hop. The topic is excluded only if the hop reverses the last relation."""
+    def ends(self, nodes: NodeSet, lead: Lead, path: RelationPath) -> NodeSet:
+        """Return the ends of a hop after a path. Its topic is excluded only if the hop reverses the last relation."""
         reached = lead.ends if lead.ends is not None else self.walk(nodes, lead.hop[0])
-        return reached - topic if is_return(before, lead.hop) else reached
+        return reached - path.topic if path.hops and is_return(path.hops[-1], lead.hop) else reached
 
     def execute(self, path: RelationPath) -> NodeSet:
         """Return the nodes at the end of a path."""

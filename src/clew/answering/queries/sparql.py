@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
-from clew.answering.queries.kinds import Scope, comparable
+from clew.answering.queries.kinds import Scope, comparable, leftmost
 from clew.answering.queries.literals import Check, literal_checks
 from clew.answering.queries.lowering import CannotPrintError, grouped, refuse_long_walk, shared, turned, without_ties
 from clew.core import query as ql
@@ -112,8 +112,7 @@ def sparql(query: ql.AnyQuery, schema: Schema, names: RdfNames | None = None, *,
     ):
         shown = [column.expression for column in query.columns]
         if all(isinstance(part, ql.Var) for part in shown):
-            used = {part for part in writer.parts(query) if isinstance(part, ql.Attribute)}
-            lines, _ = writer.group(query.pattern, _Level(Scope(schema)), used)
+            lines, _ = writer.group(query.pattern, _Level(Scope(schema)), _attributes(query))
             head = "ASK {" if is_question else f"SELECT DISTINCT {' '.join(f'?{part}' for part in shown)} WHERE {{"
             return "\n".join([head, *_indented(lines), "}"])
     return "\n".join(writer.query(query, "_c"))
@@ -142,15 +141,10 @@ class _Sparql:
         if isinstance(query, ql.Combined):
             return self.combined(query, prefix)
         query = without_ties(query)
-        level = _Level(Scope(self.schema))
-        used = {part for part in self.parts(query) if isinstance(part, ql.Attribute)}
-        lines, level = self.solutions(query.pattern, level, used)
+        lines, level = self.solutions(query.pattern, _Level(Scope(self.schema)), _attributes(query))
         if query.is_grouped:
             lines, level, query = self.groups(query, level, lines)
         return self.rows(query, level, lines, prefix)
-
-    def parts(self, *values: Any) -> list[Any]:
-        return [part for value in values for part in ql.walk(value, lambda part: isinstance(part, ql.Subquery))]
 
     def solutions(self, pattern: ql.Pattern, level: _Level, used: set[ql.Attribute]) -> tuple[list[str], _Level]:
         """Return a sub-select with each solution once."""
@@ -204,10 +198,7 @@ class _Sparql:
 
     def combined(self, query: ql.Combined, prefix: str) -> list[str]:
         left, right = self.query(query.left, prefix), self.query(query.right, prefix)
-        width, side = 0, query.left
-        while isinstance(side, ql.Combined):
-            side = side.left
-        width = len(side.columns)
+        width = len(leftmost(query).columns)
         word = {"union": "UNION", "intersect": "", "except": "MINUS"}[query.operation]
         inner = ["{", *_indented(left), f"}} {word} {{", *_indented(right), "}"]
         return [f"SELECT DISTINCT {' '.join(f'?{prefix}{n}' for n in range(width))} WHERE {{", *_indented(inner), "}"]
@@ -229,7 +220,7 @@ class _Sparql:
             lines += [] if stated is None else [f"?{name} {self.names.type_predicate} {stated} ."]
         level = replace(level, scope=inside, values=dict(level.values))
         new = {*inside.types, *inside.edges} - before
-        needed = {one.left for one in map(turned, filter(_is_comparison, pattern.where))}
+        needed = {turned(one).left for one in pattern.where if isinstance(one, ql.Compare)}
         for attribute in sorted((one for one in used if one.variable in new), key=str):
             self.look_up(attribute, level, lines, is_needed=attribute in needed)
         for part in pattern.optional:
@@ -347,13 +338,11 @@ class _Sparql:
         names = shared(part, outer.scope)
         if outer.optional & set(names):
             raise CannotPrintError("an aggregate over an optional variable cannot be written in SPARQL")
-        level = _Level(Scope(self.schema, {}, {}))
         types = {name: outer.scope.types[name] for name in names if name in outer.scope.types}
         edges = {name: outer.scope.edges[name] for name in names if name in outer.scope.edges}
         inner = [f"?{name} {self.names.type_predicate} {self.fresh()} ." for name in types]
         inner += [f"?{name} <{EDGE_HEAD}> {self.fresh()} ." for name in edges]
-        level = replace(level, scope=Scope(self.schema, types, edges))
-        used = {one for one in self.parts(part) if isinstance(one, ql.Attribute)}
+        level, used = _Level(Scope(self.schema, types, edges)), _attributes(part)
         for attribute in sorted((one for one in used if one.variable in names), key=str):
             self.look_up(attribute, level, inner)
         more, level = self.group(part.over, level, used)
@@ -376,8 +365,7 @@ class _Sparql:
             case ql.Not(part):
                 return f"!{self.formula(part, level, denied=True)}"
             case ql.Exists(pattern):
-                used = {one for one in self.parts(pattern) if isinstance(one, ql.Attribute)}
-                lines, _ = self.group(pattern, level, used)
+                lines, _ = self.group(pattern, level, _attributes(pattern))
                 needed = sorted(level.optional & {*pattern.types, *pattern.edge_names})
                 return self.exists(lines, needed)
             case ql.Missing(ql.Attribute(owner, name) as attribute) if level.scope.kind(attribute) == "list":
@@ -473,8 +461,11 @@ class _Sparql:
         return f"IF({number} = 0, {NOTHING}, {result})"
 
 
-def _is_comparison(formula: ql.Formula) -> TypeGuard[ql.Compare]:
-    return isinstance(formula, ql.Compare)
+def _attributes(value: Any) -> set[ql.Attribute]:
+    """Return the attributes that a value reads, without those of its sub-queries."""
+    return {
+        part for part in ql.walk(value, lambda part: isinstance(part, ql.Subquery)) if isinstance(part, ql.Attribute)
+    }
 
 
 def _test(left: str, comparison: str, right: str, kind: str) -> str:

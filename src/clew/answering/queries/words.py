@@ -299,29 +299,24 @@ class Phrase:
         number = [ql.Aggregate("count"), ql.Aggregate("count", ql.Var(root)), ql.Aggregate("count", ql.Var(root), True)]
         parts = []
         for part in shown:
-            if part in number:
-                parts.append("the number")
-            elif isinstance(part, ql.Attribute) and part.variable == root:
-                parts.append(f"the {attribute_words(part.name)[0]}")
-            elif (
-                isinstance(part, ql.Aggregate)
-                and isinstance(part.argument, ql.Attribute)
-                and part.argument.variable == root
-            ):
-                parts.append(self.aggregate(part, label_of(part.argument.name)))
-            elif part == ql.Var(root):
-                parts.append("the names" if len(shown) > 1 else "those")
-            else:
-                parts.append(self.value(part))
+            match part:
+                case ql.Aggregate() if part in number:
+                    parts.append("the number")
+                case ql.Attribute(owner, name) if owner == root:
+                    parts.append(f"the {attribute_words(name)[0]}")
+                case ql.Aggregate(_, ql.Attribute(owner, name)) if owner == root:
+                    parts.append(self.aggregate(part, label_of(name)))
+                case ql.Var(name) if name == root:
+                    parts.append("the names" if len(shown) > 1 else "those")
+                case _:
+                    parts.append(self.value(part))
         return listed(parts, "and")
 
     def chosen(self, query: ql.Query, described: str, root: str) -> str:
         """Return the first rows of an order: "the five rivers with the highest length"."""
-        best, few = " and ".join(map(self.extreme, query.order)), _number(query.first or 0)
-        many = self.noun(root)
-        if query.first != 1:
-            return f"the {few} {many} {best}" + ("" if described == many else f" among {described}")
-        return f"the {self.noun(root, one=True)} {best}" + ("" if described == many else f" among {described}")
+        best, many = " and ".join(map(self.extreme, query.order)), self.noun(root)
+        shown = self.noun(root, one=True) if query.first == 1 else f"{_number(query.first or 0)} {many}"
+        return f"the {shown} {best}" + ("" if described == many else f" among {described}")
 
     def grouped(self, query: ql.Query, roots: list[str]) -> str:
         """Return groups: "the number of concerts for each stadium", "the most common colour of dogs"."""
@@ -496,7 +491,9 @@ class Phrase:
             return self.called.get(end) or f"the same {self.noun(end, one=True)}"
         return self.described(end)
 
-    def kinds(self, edge: ql.Edge, start: str, constant: Called, rows: list[tuple[Relation, bool]]) -> str:
+    def kinds(
+        self, edge: ql.Edge, start: str | ql.Constant, constant: Called, rows: list[tuple[Relation, bool]]
+    ) -> str:
         """Return a phrase for the nodes that a constant at the end of an edge includes besides itself.
 
         Empty for "a kind of it", because kinds of a kind are already kinds of it.
@@ -505,12 +502,12 @@ class Phrase:
         more = hierarchy_in_words(rows, many=len(self.words.names(constant)) > 1)
         return "" if "kind" in more and rows[0][0].name == edge.relation else more
 
-    def hierarchies(self, name: str) -> str:
+    def hierarchies(self) -> str:
         """Return the phrase for the first constant that includes more nodes than its own."""
         for edge in self.pattern.edges:
             for end, start in ((edge.head, edge.tail), (edge.tail, edge.head)):
                 found = self.named(end) if edge.least and isinstance(start, str) else None
-                if found is not None and (more := self.kinds(edge, start if isinstance(start, str) else name, *found)):
+                if found is not None and (more := self.kinds(edge, start, *found)):
                     return more
         return ""
 

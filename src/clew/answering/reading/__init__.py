@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 LEARNED = (".json", ".npz", ".txt", ".onnx")
+
+
+def words_file(name: str) -> str:
+    """Return a file of English words. Another language is another folder of such files."""
+    return files("clew.answering.reading").joinpath("en", name).read_text("utf-8")
 
 
 @cache

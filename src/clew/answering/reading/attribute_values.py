@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from clew.answering.queries.columns import ORDERS
+from clew.answering.reading import words_file
 from clew.answering.reading.plan import NUMBERS, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
@@ -23,10 +23,6 @@ from clew.core.schema import words_of
 from clew.store.graph.protocol import Explorable
 from clew.store.index.strings import is_common
 from clew.store.index.tokens import Token, stem, stop_words, tokenise
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 PASSED = 2
 """Maximum number of common words between a negation and the negated value."""
@@ -98,16 +94,16 @@ class SaidValues:
 
 
 @lru_cache(maxsize=1)
-def meant(language: str = "en") -> dict[str, str]:
+def meant() -> dict[str, str]:
     """Return words in questions and tables that mean a value: "women" for female."""
-    lines = files("clew.answering.reading").joinpath(language, "values.txt").read_text("utf-8").splitlines()
+    lines = words_file("values.txt").splitlines()
     pairs = [line.split(": ") for line in lines]
     return {word: value for value, words in pairs for word in words.split(", ")}
 
 
 @lru_cache(maxsize=1)
-def _denials(language: str = "en") -> frozenset[str]:
-    return frozenset(files("clew.answering.reading").joinpath(language, "denials.txt").read_text("utf-8").split())
+def _denials() -> frozenset[str]:
+    return frozenset(words_file("denials.txt").split())
 
 
 def denials(question: str) -> list[str]:
@@ -133,14 +129,6 @@ NEARLY_ALL, UNTELLING = 0.97, -2.0
 UNMET = -1.0
 """Score of a comparison that no value satisfies, except in count and yes/no questions."""
 Numbers = NDArray[np.float64]
-COMPARED = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "=": np.equal,
-    "!=": np.not_equal,
-}
 
 
 @dataclass
@@ -189,7 +177,7 @@ class Extents:
         known = self._values(place)
         satisfied = np.ones(len(known), dtype=np.bool_)
         for one, value in zip(compared, values, strict=True):
-            satisfied &= COMPARED[one.operator](known, value)
+            satisfied &= ORDERS[one.operator](known, value)
         return float(satisfied.mean()) if len(known) else 0.0
 
     def _values(self, place: int) -> Numbers:

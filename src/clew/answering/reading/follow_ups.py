@@ -14,55 +14,31 @@ import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from clew.answering.reading import words_file
 from clew.answering.reading.quantities import quantities
 from clew.core.nouns import plural, singular
 from clew.core.schema import words_of
 from clew.store.index.protocol import Mention
 from clew.store.index.tokens import stop_words, tokenise
 
-
-@dataclass(frozen=True)
-class _FollowUpWords:
-    ties: re.Pattern[str]
-    switch: re.Pattern[str]
-    reasons: re.Pattern[str]
-    parts: re.Pattern[str]
-    several: re.Pattern[str]
-    one: re.Pattern[str]
-    implied: re.Pattern[str]
-    pointers: str
-    complete: re.Pattern[str]
-    orders: re.Pattern[str]
-    descending: re.Pattern[str]
-    ascending: re.Pattern[str]
-    numbers: re.Pattern[str]
+ANYWHERE, WHOLE = r"\b(?:{})(?!\w)", r"\W*(?:{})\W*"
+FORMS = {
+    "ties": r"\W*(?:(?:{})\b[\s,:.!-]*)+",
+    "switches": r"\W*(?:{})\b[\s,:]*",
+    "complete": r"\W*(?:{})\b",
+    **dict.fromkeys(("reasons", "orders", "numbers"), WHOLE),
+}
+"""Where a question has the words of a list. Words of other lists may be anywhere."""
 
 
 @cache
-def _words(language: str = "en") -> _FollowUpWords:
-    lists = tomllib.loads(files("clew.answering.reading").joinpath(language, "follow_ups.toml").read_text("utf-8"))
+def _words() -> dict[str, re.Pattern[str]]:
+    """Return the regular expression of each list of words."""
+    lists = tomllib.loads(words_file("follow_ups.toml"))
     joined = {name: "|".join(f"(?:{pattern})" for pattern in some) for name, some in lists.items()}
-
-    def anywhere(name: str) -> re.Pattern[str]:
-        return re.compile(rf"\b(?:{joined[name]})(?!\w)", re.IGNORECASE)
-
-    return _FollowUpWords(
-        re.compile(rf"\W*(?:(?:{joined['ties']})\b[\s,:.!-]*)+", re.IGNORECASE),
-        re.compile(rf"\W*(?:{joined['switches']})\b[\s,:]*", re.IGNORECASE),
-        re.compile(rf"\W*(?:{joined['reasons']})\W*", re.IGNORECASE),
-        anywhere("parts"),
-        anywhere("several"),
-        anywhere("one"),
-        anywhere("implied"),
-        joined["pointers"],
-        re.compile(rf"\W*(?:{joined['complete']})\b", re.IGNORECASE),
-        re.compile(rf"\W*(?:{joined['orders']})\W*", re.IGNORECASE),
-        anywhere("descending"),
-        anywhere("ascending"),
-        re.compile(rf"\W*(?:{joined['numbers']})\W*", re.IGNORECASE),
-    )
+    forms = {name: FORMS.get(name, ANYWHERE).format(some) for name, some in joined.items()}
+    return {name: re.compile(form, re.IGNORECASE) for name, form in forms.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +59,7 @@ class Pointing:
 
 def asks_for_reasons(question: str) -> bool:
     """Return whether a question asks only for the reasons of the last answer."""
-    return _words().reasons.fullmatch(question) is not None
+    return _words()["reasons"].fullmatch(question) is not None
 
 
 def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
@@ -91,55 +67,48 @@ def pointing(question: str, kinds: Sequence[str]) -> Pointing | None:
     words = _words()
     for kind in kinds:
         called = words_of(kind)
-        noun = rf"\b(of )?(?:{words.pointers}) (?:({re.escape(plural(called))})|{re.escape(called)})\b"
+        noun = rf"\b(of )?{words['pointers'].pattern} (?:({re.escape(plural(called))})|{re.escape(called)})\b"
         match = re.search(noun, question, re.IGNORECASE)
         if match:
             return Pointing(match.start(), match.end(), match[0], match[1] is not None, match[2] is not None, kind)
-    ways = (
-        (words.parts, True, True),
-        (words.several, False, True),
-        (words.one, False, False),
-        (words.implied, True, True),
-    )
-    for pattern, is_part, is_several in ways:
-        match = pattern.search(question)
-        if match:
-            implied = pattern is words.implied
-            return Pointing(match.start(), match.end(), match[0], is_part, is_several, is_implied=implied)
+    for way in ("parts", "several", "one", "implied"):
+        if match := words[way].search(question):
+            is_part, is_several, is_implied = way in ("parts", "implied"), way != "one", way == "implied"
+            return Pointing(match.start(), match.end(), match[0], is_part, is_several, is_implied=is_implied)
     return None
 
 
 def asked_order(question: str) -> tuple[frozenset[str], bool] | None:
     """Return the words of the sort key and whether the order is descending, or None without a requested order."""
     words = _words()
-    match = words.orders.fullmatch(question)
+    match = words["orders"].fullmatch(question)
     if match is None:
         return None
-    key = words.ascending.sub(" ", words.descending.sub(" ", match["key"]))
+    key = words["ascending"].sub(" ", words["descending"].sub(" ", match["key"]))
     said = frozenset(singular(token.text) for token in tokenise(key) if token.text not in stop_words())
-    return said - {"order"}, words.descending.search(match["key"]) is not None
+    return said - {"order"}, words["descending"].search(match["key"]) is not None
 
 
 def asks_for_number(question: str) -> bool:
     """Return whether a question asks only for the number of results."""
-    return _words().numbers.fullmatch(question) is not None
+    return _words()["numbers"].fullmatch(question) is not None
 
 
 def is_fragment(question: str) -> bool:
     """Return whether a question does not start like a complete question."""
-    return _words().complete.match(question) is None
+    return _words()["complete"].match(question) is None
 
 
 def untied(question: str) -> str:
     """Return the question without opening words that only connect it to the previous one: "and so, …"."""
-    match = _words().ties.match(question)
+    match = _words()["ties"].match(question)
     rest = question if match is None else question[match.end() :]
     return rest if rest.strip(" ?.!") else question
 
 
 def switched(question: str) -> str | None:
     """Return the text after an opening such as "what about …", or None without such an opening."""
-    match = _words().switch.match(question)
+    match = _words()["switches"].match(question)
     rest = "" if match is None else question[match.end() :].strip(" ?.!")
     return rest or None
 
@@ -165,8 +134,8 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 
 
 @cache
-def _pronouns(language: str = "en") -> tuple[re.Pattern[str], frozenset[str]]:
-    lists = tomllib.loads(files("clew.answering.reading").joinpath(language, "pronouns.toml").read_text("utf-8"))
+def _pronouns() -> tuple[re.Pattern[str], frozenset[str]]:
+    lists = tomllib.loads(words_file("pronouns.toml"))
     owning = frozenset(lists["owning"])
     return re.compile(rf"\b(?:{'|'.join((*lists['pointing'], *owning))})\b", re.IGNORECASE), owning
 

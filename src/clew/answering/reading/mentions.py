@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 
 from rapidfuzz import fuzz
 
+from clew.answering.reading import words_file
 from clew.core.nouns import singular
 from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
@@ -96,11 +96,9 @@ def find_named(question: str, kb: Explorable, names: Names) -> tuple[str, list[N
     """Return the question without brackets, and its mentions: the names in brackets, or otherwise all names."""
     marked = list(MARKED.finditer(question))
     if marked:
-        plain, moved = question, []
-        for count, match in enumerate(marked[:MOST_MARKED]):
-            moved.append(Mention(match.start() - 2 * count, match.end() - 2 * count - 2, match[1], ()))
-        plain = MARKED.sub(r"\1", question)
-        found = [linked(plain, [(one.start, one.end)], kb, names) for one in moved]
+        plain, removed = MARKED.sub(r"\1", question), enumerate(marked[:MOST_MARKED])
+        spans = [(match.start() - 2 * before, match.end() - 2 * before - 2) for before, match in removed]
+        found = [linked(plain, [span], kb, names) for span in spans]
         return plain, [one for one in found if one is not None][:MOST_NAMED]
     mentions = [mention for mention in names.mentions(question) if _is_name(mention)]
     named = [_with_types_beside(_named(mention, kb), mention, question, kb) for mention in mentions]
@@ -161,10 +159,10 @@ def close_names(text: str, names: Names) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1)
-def _places(language: str = "en") -> dict[str, list[str]]:
+def _places() -> dict[str, list[str]]:
     """Return demonyms in lower case, with the names of the countries or regions they may belong to."""
     places: dict[str, list[str]] = {}
-    for line in files("clew.answering.reading").joinpath(language, "demonyms.txt").read_text("utf-8").splitlines():
+    for line in words_file("demonyms.txt").splitlines():
         where, peoples = line.split(":")
         for people in peoples.split(","):
             places.setdefault(people.strip().lower(), []).extend(place.strip() for place in where.split(","))
@@ -352,9 +350,9 @@ def mask_topics(question: str, names: Sequence[tuple[str, str]]) -> str:
 
 
 @cache
-def _leading_words(language: str = "en") -> frozenset[str]:
+def _leading_words() -> frozenset[str]:
     """Return words that lead up to a name. A name after one of them is part of the question."""
-    return frozenset(files("clew.answering.reading").joinpath(language, "before_names.txt").read_text("utf-8").split())
+    return frozenset(words_file("before_names.txt").split())
 
 
 def _plain(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 
+from clew.answering.reading import words_file
 from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
 from clew.answering.reading.plan import Translator
 from clew.answering.reading.quantities import quantities, steps, without_amount
@@ -132,8 +132,8 @@ class LearnedParser:
 
 
 @cache
-def _words(kind: str, language: str = "en") -> frozenset[str]:
-    return frozenset(files("clew.answering.reading").joinpath(language, f"{kind}.txt").read_text("utf-8").split())
+def _words(kind: str) -> frozenset[str]:
+    return frozenset(words_file(f"{kind}.txt").split())
 
 
 def leaves_neighbour(question: str, meaning: Meaning) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +135,7 @@ class PathRanker:
                                 more, after = likely(lead, places, kind)
                                 grown.append((score + more, path, after, lead))
                 level = []
-                for score, path, places, lead in self._best(grown, reached, topic):
+                for score, path, places, lead in self._best(grown, reached):
                     longer = path.then(lead.hop)
                     if len(places) == length:
                         prior = score + float(lengths[length - 1])
@@ -145,10 +145,7 @@ class PathRanker:
         return found
 
     def _best(
-        self,
-        grown: list[tuple[float, RelationPath, Places, Lead]],
-        reached: dict[RelationPath, NodeSet],
-        topic: NodeSet,
+        self, grown: list[tuple[float, RelationPath, Places, Lead]], reached: dict[RelationPath, NodeSet]
     ) -> list[tuple[float, RelationPath, Places, Lead]]:
         """Return the `beam` likeliest paths that reach a node. Add their end nodes to `reached`."""
         kept = []
@@ -156,8 +153,7 @@ class PathRanker:
             _, path, _, lead = one
             longer = path.then(lead.hop)
             if longer not in reached:
-                before = path.hops[-1] if path.hops else None
-                reached[longer] = self.explorer.ends(reached[path], lead, before, topic)
+                reached[longer] = self.explorer.ends(reached[path], lead, path)
             if len(reached[longer]):
                 kept.append(one)
                 if len(kept) == self.beam:
@@ -171,12 +167,10 @@ class PathRanker:
         """
         matrices = self.encoders.heads["pairs"]
         turned = [vector @ matrices[HEADS.index(head)] for head in HEADS_OF_LENGTH[length]]
-        known: dict[tuple[int, int], float] = {}
 
+        @cache
         def of_place(position: int, place: int) -> float:
-            if (position, place) not in known:
-                known[position, place] = float(round_network(self._vector(place) @ turned[position]))
-            return known[position, place]
+            return float(round_network(self._vector(place) @ turned[position]))
 
         def likely(lead: Lead, places: Places, kind: str) -> tuple[float, Places]:
             total, hops = 0.0, self.vocabulary.hops

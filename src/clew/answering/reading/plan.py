@@ -9,31 +9,7 @@ from typing import Any, Literal, get_args
 from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import SchemaAttribute, Vocabulary
-from clew.core.query import (
-    Aggregate,
-    Attribute,
-    Call,
-    Compare,
-    Comparison,
-    Constant,
-    Edge,
-    Either,
-    Exists,
-    Expression,
-    Formula,
-    Named,
-    Nodes,
-    Not,
-    Order,
-    Pattern,
-    Query,
-    Subquery,
-    Value,
-    Var,
-    Variable,
-    find,
-    requiring,
-)
+from clew.core import query as ql
 from clew.core.roles import Asks, Interpretation
 from clew.core.schema import words_of
 
@@ -73,7 +49,7 @@ OF_VALUES = KINDS.keys() | {"value", "different", "common", "each value"}
 """Forms that ask for values of an attribute of the answer."""
 ORDERED = frozenset({"max", "min", "ascending", "descending"})
 """Forms that sort the answer by an attribute."""
-COMPARISONS: tuple[Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
+COMPARISONS: tuple[ql.Comparison, ...] = ("=", "!=", "<", "<=", ">", ">=")
 OPERATORS = (*COMPARISONS, "-", "first")
 """Roles of a number: a comparison, `-` if it is not a condition, `first` if it limits the answers ("the three
 longest"). The trained head uses this order."""
@@ -99,7 +75,7 @@ class Requirement:
     """
 
     attribute: int | None
-    operator: Comparison
+    operator: ql.Comparison
     quantity: int | None = None
     """Index of the number or date in the question to compare with."""
     value: str | bool | float | tuple[str, ...] | None = None
@@ -246,14 +222,14 @@ class Translator:
             plan = replace(plan, form=OF_BEST[plan.form], asked=plan.attribute)
         if plan.either and len(plan.branches) > 1:
             choices = [self._pattern(replace(plan, branches=(one,))) for one in plan.branches]
-            pattern = Pattern((), (), (Either(tuple(map(Exists, choices))),))
+            pattern = ql.Pattern((), (), (ql.Either(tuple(map(ql.Exists, choices))),))
         else:
             pattern = self._pattern(plan)
         named = [self.constant(mention) for mention in plan.mentions]
         if named:
-            options = tuple(Compare(Var(TARGET), "=", one) for one in named)
-            pattern = requiring(pattern, options[0] if len(options) == 1 else Either(options))
-        query = self._best(plan, find(TARGET, self._target_type(plan), pattern))
+            options = tuple(ql.Compare(ql.Var(TARGET), "=", one) for one in named)
+            pattern = ql.requiring(pattern, options[0] if len(options) == 1 else ql.Either(options))
+        query = self._best(plan, ql.find(TARGET, self._target_type(plan), pattern))
         if plan.step:
             query = self._beside(query, plan)
         if plan.answer_hop is not None:
@@ -266,14 +242,14 @@ class Translator:
         amount = comparable(asked, TARGET) if plan.form in KINDS or plan.is_difference else None
         return Interpretation(query, asks, asked.name, amount=amount)
 
-    def constant(self, mention: int) -> Constant:
+    def constant(self, mention: int) -> ql.Constant:
         """Return a mention as a key, or as a name to look up: verbatim, or the name it was matched to."""
         named, sense = self.named[mention], self.senses[mention]
         if named.key is not None:
-            return Nodes((named.key,))
-        return Named(named.text if sense.links[0].how == "exact" else sense.links[0].alias, sense.type)
+            return ql.Nodes((named.key,))
+        return ql.Named(named.text if sense.links[0].how == "exact" else sense.links[0].alias, sense.type)
 
-    def _pattern(self, plan: Plan) -> Pattern:
+    def _pattern(self, plan: Plan) -> ql.Pattern:
         building = _Building(self)
         for branch in plan.branches:
             building.add(branch)
@@ -285,100 +261,102 @@ class Translator:
                 building.where += self._conditions(requirement, stored, variable)
             elif requirement.hop is not None:
                 amount = _literal(self._number(requirement))
-                building.where.append(Compare(self._count(requirement.hop), requirement.operator, amount))
-        return Pattern((*building.variables, Variable(TARGET, target)), tuple(building.edges), tuple(building.where))
+                building.where.append(ql.Compare(self._count(requirement.hop), requirement.operator, amount))
+        return ql.Pattern(
+            (*building.variables, ql.Variable(TARGET, target)), tuple(building.edges), tuple(building.where)
+        )
 
     def _target_type(self, plan: Plan) -> str | None:
         if plan.target is not None:
             return self.vocabulary.schema.type_names[plan.target]
         return self.senses[plan.mentions[0]].type if plan.mentions else None
 
-    def _best(self, plan: Plan, query: Query) -> Query:
+    def _best(self, plan: Plan, query: ql.Query) -> ql.Query:
         """Return the query with the order and the number of nodes that the plan asks for."""
         limits = [one for one in plan.requirements if one.attribute is None and one.hop is None]
         first = int(self._number(limits[0]) or 0) if limits else None
-        amount: Expression
+        amount: ql.Expression
         if plan.attribute is not None and plan.form not in OF_VALUES:
             is_sorted = plan.form.endswith("ending")
             stored = self.vocabulary.attributes[plan.attribute]
             amount = comparable(stored, TARGET)
-            if isinstance(amount, Attribute) and stored.kind in ("text", "category") and not is_sorted:
-                amount = Call("number", (amount,))
+            if isinstance(amount, ql.Attribute) and stored.kind in ("text", "category") and not is_sorted:
+                amount = ql.Call("number", (amount,))
         elif plan.hop is not None:
             is_sorted, amount = plan.form == "each", self._count(plan.hop)
         else:
             return replace(query, first=first)
         is_most = plan.form.endswith("max") or plan.form in ("most", "each", "descending")
-        order = (Order(amount, is_most),)
+        order = (ql.Order(amount, is_most),)
         if is_sorted or first is not None:
             return replace(query, order=order, first=first)
         return replace(query, order=order, first=1, ties=True)
 
-    def _beside(self, query: Query, plan: Plan) -> Query:
+    def _beside(self, query: ql.Query, plan: Plan) -> ql.Query:
         """Return a query for the rows of a table next to the rows of a query."""
         target = self._target_type(plan)
-        here, there = (Call("row", (Var(name),)) for name in (TARGET, ROW))
-        is_beside = Compare(here, "=", Call("+" if plan.step > 0 else "-", (there, Value(1))))
-        chosen = Compare(Var(ROW), "in", Subquery(query))
-        return find(TARGET, target, Pattern((Variable(TARGET, target), Variable(ROW, target)), (), (chosen, is_beside)))
+        here, there = (ql.Call("row", (ql.Var(name),)) for name in (TARGET, ROW))
+        is_beside = ql.Compare(here, "=", ql.Call("+" if plan.step > 0 else "-", (there, ql.Value(1))))
+        chosen = ql.Compare(ql.Var(ROW), "in", ql.Subquery(query))
+        return ql.find(
+            TARGET, target, ql.Pattern((ql.Variable(TARGET, target), ql.Variable(ROW, target)), (), (chosen, is_beside))
+        )
 
-    def _onward(self, query: Query, place: int) -> Query:
+    def _onward(self, query: ql.Query, place: int) -> ql.Query:
         """Return a query for the nodes that a hop leads to from the nodes of a query."""
         hop = self.vocabulary.hops[place]
         head, tail = (ROW, TARGET) if hop.direction == "out" else (TARGET, ROW)
-        variables = (Variable(TARGET, hop.end), Variable(ROW, hop.start))
-        chosen = Compare(Var(ROW), "in", Subquery(query))
-        return find(TARGET, hop.end, Pattern(variables, (Edge(head, hop.relation, tail),), (chosen,)))
+        variables = (ql.Variable(TARGET, hop.end), ql.Variable(ROW, hop.start))
+        chosen = ql.Compare(ql.Var(ROW), "in", ql.Subquery(query))
+        return ql.find(TARGET, hop.end, ql.Pattern(variables, (ql.Edge(head, hop.relation, tail),), (chosen,)))
 
-    def _count(self, place: int) -> Aggregate:
+    def _count(self, place: int) -> ql.Aggregate:
         """Return the number of nodes that a hop leads to from the answer."""
         hop = self.vocabulary.hops[place]
         head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
-        over = Pattern((Variable("other", hop.end),), (Edge(head, hop.relation, tail),))
-        return Aggregate("count", Var("other"), distinct=True, over=over)
+        over = ql.Pattern((ql.Variable("other", hop.end),), (ql.Edge(head, hop.relation, tail),))
+        return ql.Aggregate("count", ql.Var("other"), distinct=True, over=over)
 
     def _number(self, requirement: Requirement) -> float | None:
         return None if requirement.quantity is None else self.numbers[requirement.quantity].value
 
-    def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[Formula]:
+    def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[ql.Formula]:
         stored, comparison = comparable(attribute, variable), requirement.operator
         if requirement.quantity is None:
             values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
-            said = Attribute(variable, attribute.name)
+            said = ql.Attribute(variable, attribute.name)
             literals = [int(value) if attribute.is_flag and isinstance(value, bool) else value for value in values]
-            options = tuple(Compare(said, comparison, _literal(value)) for value in literals)
-            yield options[0] if len(options) == 1 else Either(options)
+            options = tuple(ql.Compare(said, comparison, _literal(value)) for value in literals)
+            yield options[0] if len(options) == 1 else ql.Either(options)
             return
         quantity = self.numbers[requirement.quantity]
         if not quantity.is_date or (attribute.kind != "date" and quantity.value is not None):
-            value = (
-                requirement.value
-                if requirement.value is not None
-                else next(iter(in_units_of(quantity, attribute.name)), None)
-            )
-            yield Compare(stored, comparison, _literal(value))
+            value = requirement.value
+            if value is None:
+                value = next(iter(in_units_of(quantity, attribute.name)), None)
+            yield ql.Compare(stored, comparison, _literal(value))
             return
         low, high = (
             _literal(day if attribute.kind == "date" else int(day[:4])) for day in (quantity.low, quantity.high)
         )
         if comparison == "=":
-            yield Compare(stored, ">=", low)
-            yield Compare(stored, "<=", high)
+            yield ql.Compare(stored, ">=", low)
+            yield ql.Compare(stored, "<=", high)
         else:
-            yield Compare(stored, comparison, low if comparison in ("<", ">=") else high)
+            yield ql.Compare(stored, comparison, low if comparison in ("<", ">=") else high)
 
 
-def comparable(attribute: SchemaAttribute, variable: str) -> Expression:
+def comparable(attribute: SchemaAttribute, variable: str) -> ql.Expression:
     """Return an attribute as a number or a date, if its texts contain these."""
-    stored = Attribute(variable, attribute.name)
+    stored = ql.Attribute(variable, attribute.name)
     if attribute.is_row:
-        return Call("row", (Var(variable),))
-    return Call(f"first_{attribute.kind}", (stored,)) if attribute.is_written else stored
+        return ql.Call("row", (ql.Var(variable),))
+    return ql.Call(f"first_{attribute.kind}", (stored,)) if attribute.is_written else stored
 
 
-def _literal(value: Any) -> Value:
+def _literal(value: Any) -> ql.Value:
     is_whole = isinstance(value, float) and value.is_integer()
-    return Value(int(value) if is_whole else "" if value is None else value)
+    return ql.Value(int(value) if is_whole else "" if value is None else value)
 
 
 @dataclass
@@ -386,33 +364,33 @@ class _Building:
     """A pattern under construction. Paths that end in the same hops share variables."""
 
     translator: Translator
-    variables: list[Variable] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
-    where: list[Formula] = field(default_factory=list)
+    variables: list[ql.Variable] = field(default_factory=list)
+    edges: list[ql.Edge] = field(default_factory=list)
+    where: list[ql.Formula] = field(default_factory=list)
     shared: dict[tuple[int, ...], str] = field(default_factory=dict)
 
     def add(self, branch: Branch) -> None:
         hops = [self.translator.vocabulary.hops[place] for place in branch.hops]
-        own: list[Variable] = []
-        start: str | Constant
+        own: list[ql.Variable] = []
+        start: str | ql.Constant
         if branch.mention is None:
             start = f"any{len(self.edges) + len(self.where)}"
-            own.append(Variable(start, hops[0].start))
+            own.append(ql.Variable(start, hops[0].start))
         else:
             start = self.translator.constant(branch.mention)
-        ends: list[str | Constant] = [start]
+        ends: list[str | ql.Constant] = [start]
         for place, hop in enumerate(hops[:-1]):
             rest = branch.hops[place + 1 :]
             name = f"no{len(self.where)}_{place}" if branch.negated else f"y{len(self.shared) + 1}"
             name = name if branch.negated else self.shared.setdefault(rest, name)
-            own.append(Variable(name, hop.end))
+            own.append(ql.Variable(name, hop.end))
             ends.append(name)
         edges = []
         for hop, first, second in zip(hops, ends, [*ends[1:], TARGET], strict=True):
             head, tail = (first, second) if hop.direction == "out" else (second, first)
-            edges.append(Edge(head, hop.relation, tail))
+            edges.append(ql.Edge(head, hop.relation, tail))
         if branch.negated:
-            self.where.append(Not(Exists(Pattern(tuple(own), tuple(edges)))))
+            self.where.append(ql.Not(ql.Exists(ql.Pattern(tuple(own), tuple(edges)))))
             return
         self.variables += own
         self.edges += [edge for edge in edges if edge not in self.edges]

@@ -136,7 +136,8 @@ class Proposer:
         found = self._of_forms(likely, scores, paths)
         if not found:  # the schema fits none of these forms
             found = self._of_forms([form for form in FORMS if form != "none"], scores, paths)
-        found |= {plan: score for plan, score in self._differences(scores) if scores.differs}
+        if scores.differs:
+            found |= self._differences(scores)
         kept = [(plan, score) for plan, score in found.items() if _is_even(plan, scores)]
         best = sorted(kept, key=lambda pair: -pair[1])[:most]
         return [Proposal(plan, score) for plan, score in best]
@@ -155,13 +156,6 @@ class Proposer:
         """Return the likeliest paths from a mention, with log-probabilities among the paths considered."""
         own = scores.mentions[mention]
         table, begin = own.paths + self.rarity, self._begin(own)
-        one: Paths = [((hop,), float(table[0, hop] + own.lengths[0])) for hop in begin]
-        starts = sorted(begin, key=lambda hop: -table[1, hop])[:FIRST]
-        two: Paths = [
-            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
-            for first in starts
-            for second in self.leaving.get(int(self.ends[first]), ())
-        ]
         starts = sorted(begin, key=lambda hop: -table[3, hop])[:FIRST]
         begun = [
             (first, second, float(table[3, first] + table[4, second]))
@@ -174,14 +168,17 @@ class Proposer:
             for first, second, score in begun
             for third in self.leaving.get(int(self.ends[second]), ())
         ]
-        every = sorted(one + two + three, key=lambda pair: -pair[1])
-        kept = []
-        for path, score in every[: 6 * PATHS]:
-            if leads(mention, path):
-                kept.append((path, score))
-                if len(kept) == 2 * PATHS:
-                    break
-        return _normalised(kept)
+        every = sorted(self._short(own, begin, FIRST) + three, key=lambda pair: -pair[1])
+        leading = (pair for pair in every[: 6 * PATHS] if leads(mention, pair[0]))
+        return _normalised(list(itertools.islice(leading, 2 * PATHS)))
+
+    def _short(self, mention: MentionScores, begin: Sequence[int], most: int) -> Paths:
+        """Return the paths of one hop, and of two hops after the `most` likeliest first hops."""
+        table, lengths = mention.paths + self.rarity, mention.lengths
+        starts = sorted(begin, key=lambda hop: -table[1, hop])[:most]
+        pairs = [(first, second) for first in starts for second in self.leaving.get(int(self.ends[first]), ())]
+        found: Paths = [((hop,), float(table[0, hop] + lengths[0])) for hop in begin]
+        return found + [((a, b), float(table[1, a] + table[2, b] + lengths[1])) for a, b in pairs]
 
     def _begin(self, mention: MentionScores) -> list[int]:
         """Return the hops that a path from a mention may start with."""
@@ -351,29 +348,14 @@ class Proposer:
     def all_paths_to(self, scores: Scores, mention: int, goal: int) -> Paths:
         """Return paths of one or two hops that end at a type, including paths that the graph does not have."""
         own = scores.mentions[mention]
-        table, ends = own.paths + self.rarity, self.ends
-        found: Paths = [
-            ((hop,), float(table[0, hop] + own.lengths[0]))
-            for hop in self.leaving.get(own.type, ())
-            if ends[hop] == goal
-        ]
-        starts = sorted(self.leaving.get(own.type, ()), key=lambda hop: -table[1, hop])[:SECOND]
-        found += [
-            ((first, second), float(table[1, first] + table[2, second] + own.lengths[1]))
-            for first in starts
-            for second in self.leaving.get(int(ends[first]), ())
-            if ends[second] == goal
-        ]
+        short = self._short(own, self.leaving.get(own.type, ()), SECOND)
+        found = [(path, score) for path, score in short if self.ends[path[-1]] == goal]
         return _normalised(sorted(found, key=lambda pair: -pair[1])[: 2 * PATHS])
 
     # Bodies
 
     def _bodies(
-        self,
-        form: Form,
-        scores: Scores,
-        paths: Sequence[Paths],
-        few: int = PATHS,
+        self, form: Form, scores: Scores, paths: Sequence[Paths], few: int = PATHS
     ) -> Iterator[tuple[Plan, float]]:
         """Yield plans with branches and requirements, and their scores."""
         for plan, score in self._joined(form, scores, paths, few):
@@ -406,12 +388,7 @@ class Proposer:
             yield from self._triples(form, scores, paths, three, DROPPED * (count - 3))
 
     def _pairs(
-        self,
-        form: Form,
-        scores: Scores,
-        paths: Sequence[Paths],
-        some: tuple[int, int],
-        few: int,
+        self, form: Form, scores: Scores, paths: Sequence[Paths], some: tuple[int, int], few: int
     ) -> Iterator[tuple[Plan, float]]:
         one, other = some
         left = DROPPED * (len(scores.mentions) - 2)
@@ -434,10 +411,9 @@ class Proposer:
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
-        hops = self.leaving.get(mention.type, ())
         for path, own in paths:
-            allowed = np.zeros(len(self.ends), dtype=bool)
-            allowed[[hop for hop in hops if self.ends[hop] == self.ends[path[-1]] and hop != path[-1]]] = True
+            allowed = self._leave(mention.type) & (self.ends == self.ends[path[-1]])
+            allowed[path[-1]] = False
             for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2):
                 branches = (Branch(kept, path), Branch(denied, (hop,), negated=True))
                 plan = Plan(form, int(self.ends[path[-1]]), branches)
@@ -472,9 +448,7 @@ class Proposer:
         mention = scores.mentions[denied]
         if mention.negated < RARE:
             return
-        allowed = np.zeros(len(self.ends), dtype=bool)
-        allowed[list(self.leaving.get(mention.type, ()))] = True
-        for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 3):
+        for hop, likely in self._likeliest(mention.denied + self.rarity, self._leave(mention.type), 3):
             kind = float(scores.types[self.ends[hop]])
             plan = Plan(form, int(self.ends[hop]), (Branch(denied, (hop,), negated=True),))
             yield plan, likely + kind + left
@@ -487,12 +461,8 @@ class Proposer:
         for place, own in zip(some, options, strict=True):
             mention = scores.mentions[place]
             if mention.negated > RARE:
-                allowed = np.zeros(len(self.ends), dtype=bool)
-                allowed[list(self.leaving.get(mention.type, ()))] = True
-                own += [
-                    (Branch(place, (hop,), negated=True), likely)
-                    for hop, likely in self._likeliest(mention.denied + self.rarity, allowed, 2)
-                ]
+                hops = self._likeliest(mention.denied + self.rarity, self._leave(mention.type), 2)
+                own += [(Branch(place, (hop,), negated=True), likely) for hop, likely in hops]
         for chosen in itertools.product(*options):
             ends = {int(self.ends[branch.hops[-1]]) for branch, _ in chosen}
             if len(ends) == 1 and not all(branch.negated for branch, _ in chosen):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
+from clew.answering.reading import words_file
 from clew.core.schema import words_of
 from clew.store.index.tokens import Token
 
@@ -50,45 +50,32 @@ class _Words:
     scales: dict[str, float]
     halves: dict[str, float]
     months: dict[str, int]
-    joints: tuple[str, ...]
     decades: dict[str, int]
-    units: tuple[dict[str, float], ...]
-    joining: tuple[str, ...]
-    denying: tuple[str, ...]
-
-    @property
-    def decade(self) -> str:
-        return "|".join(map(re.escape, self.decades))
-
-    @property
-    def number(self) -> str:
-        return "|".join(sorted(map(re.escape, self.numbers), key=len, reverse=True))
-
-    @property
-    def scale(self) -> str:
-        return "|".join(sorted(map(re.escape, self.scales), key=len, reverse=True))
-
-    @property
-    def month(self) -> str:
-        return "|".join(sorted(map(re.escape, self.months), key=len, reverse=True))
+    units: dict[str, dict[str, float]]
+    joints: list[str]
+    joining: list[str]
+    denying: list[str]
 
 
 @cache
-def _words(language: str = "en") -> _Words:
-    raw = tomllib.loads(files("clew.answering.reading").joinpath(language, "quantities.toml").read_text("utf-8"))
-    joints, joining, denying = (tuple(raw[name]) for name in ("joints", "joining", "denying"))
-    numbers, scales, halves, months = (raw[name] for name in ("numbers", "scales", "halves", "months"))
-    units = tuple(raw["units"].values())
-    return _Words(numbers, scales, halves, months, joints, raw["decades"], units, joining, denying)
+def _words() -> _Words:
+    raw = tomllib.loads(words_file("quantities.toml"))
+    return _Words(**raw)
+
+
+def _any_of(words: Iterable[str]) -> str:
+    """Return a regular expression for one of some words, the longest first."""
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
     words = _words()
     day, year = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>[12]\d{3})"
-    month = rf"(?P<month>{words.month})\.?"
+    number, scale = _any_of(words.numbers), _any_of(words.scales)
+    month = rf"(?P<month>{_any_of(words.months)})\.?"
     digits = r"(?<![\w.,-])[-+]?\d+(?:[.,'  ]\d{3})*(?:[.,]\d+)?"
-    spelt = rf"(?:{words.number})(?:[- ](?:{words.number}))?"
+    spelt = rf"(?:{number})(?:[- ](?:{number}))?"
     return tuple(
         re.compile(pattern, re.IGNORECASE)
         for pattern in (
@@ -97,9 +84,9 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
             rf"\b{month}\s+{day},?\s+{year}\b",
             rf"\b{month}\s+(?:of\s+)?{year}\b",
             r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)(?![\d-])",
-            rf"\b(?:the\s+)?(?:(?P<decade>[12]\d{{2}}0)'?s|(?P<tens>{words.decade}))\b",
-            rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{words.scale})\b",
-            rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{words.scale})\b",
+            rf"\b(?:the\s+)?(?:(?P<decade>[12]\d{{2}}0)'?s|(?P<tens>{_any_of(words.decades)}))\b",
+            rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{scale})\b",
+            rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{scale})\b",
             rf"(?P<number>{digits})(?P<thousands>k\b)?(?P<percent>\s?%)?",
             rf"\b(?P<number>{spelt})\b",
         )
@@ -143,14 +130,14 @@ def _with_units(text: str, found: list[Quantity]) -> list[Quantity]:
 
 def _unit(word: str) -> str:
     """Return the unit that a word names in singular or plural, or an empty text."""
-    known = [name for kind in _words().units for name in kind]
+    known = [name for kind in _words().units.values() for name in kind]
     return next((one for one in (word.lower(), word.lower().removesuffix("s")) if one in known), "")
 
 
 def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
     """Apply a scale after two joined numbers to both: `between 10 and 15 million` means ten million."""
     words = _words()
-    scaled = re.compile(rf"({words.scale})$", re.IGNORECASE)
+    scaled = re.compile(rf"({_any_of(words.scales)})$", re.IGNORECASE)
     for place, (first, second) in enumerate(pairwise(found)):
         scale = scaled.search(second.text)
         is_joined = text[first.end : second.start].strip().lower() in words.joints
@@ -238,7 +225,7 @@ def in_units_of(quantity: Quantity, attribute: str) -> list[float]:
         factor = words.scales.get(word) or words.scales.get(word.removesuffix("s"))
         if factor and len(word) > 1 and abs(value) >= factor:
             return [value / factor]
-    for kind in words.units:
+    for kind in words.units.values():
         if quantity.unit in kind:
             own = next((_unit(word) for word in reversed(named) if _unit(word) in kind), "")
             if own:
@@ -252,9 +239,9 @@ REACH = 2
 
 
 @cache
-def _phrases(language: str = "en") -> dict[str, list[str]]:
+def _phrases() -> dict[str, list[str]]:
     """Return words for the rows next to a row, and the regular expressions of phrases."""
-    return tomllib.loads(files("clew.answering.reading").joinpath(language, "phrases.toml").read_text("utf-8"))
+    return tomllib.loads(words_file("phrases.toml"))
 
 
 def _said(kind: str) -> re.Pattern[str]:

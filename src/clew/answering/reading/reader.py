@@ -324,8 +324,8 @@ class LearnedReader:
         starts = {one.start for one, _ in taken} | {tokens[at].start for at in outside if tokens[at].text in values}
         beside = steps(tokens, outside, starts).values()
         called = self.vocabulary.attributes_called(" ".join(tokens[at].text for at in outside))
-        scores = replace(scores, denied=not_these, step=next(iter(beside), 0), differs=asks_difference(question))
-        scores = replace(scores, named_attributes=called)
+        step, differs = next(iter(beside), 0), asks_difference(question)
+        scores = replace(scores, denied=not_these, step=step, differs=differs, named_attributes=called)
         if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)

@@ -125,23 +125,25 @@ class TypedSpan:
 
 def masked(question: str, spans: Sequence[TypedSpan], focus: int | None = None) -> str:
     """Return the question with types instead of names, one of them marked: `who directed § film §`."""
-    pieces, position = [], 0
-    for place, span in sorted(enumerate(spans), key=lambda pair: pair[1].start):
-        mark = FOCUS if place == focus else OTHER
-        pieces += [question[position : span.start], f" {mark} {span.kind} {mark} "]
-        position = span.end
-    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+    marks = [FOCUS if place == focus else OTHER for place in range(len(spans))]
+    pieces = [(one.start, one.end, f"{mark} {one.kind} {mark}") for one, mark in zip(spans, marks, strict=True)]
+    return _with_placeholders(question, sorted(pieces, key=lambda piece: piece[0]))
 
 
 def lettered(question: str, named: Sequence[TypedSpan], numbers: Sequence[Quantity]) -> str:
     """Return the question with letters for names: `who directed A ( film ) after number 1 ( 1999 )`."""
-    spans = [(span.start, span.end, f" {LETTERS[place]} ( {span.kind} ) ") for place, span in enumerate(named)]
-    spans += [(one.start, one.end, f" number {place + 1} ( {one.text} ) ") for place, one in enumerate(numbers)]
-    pieces, position = [], 0
-    for start, end, text in sorted(spans):
-        pieces += [question[position:start], text]
+    pieces = [(span.start, span.end, f"{LETTERS[place]} ( {span.kind} )") for place, span in enumerate(named)]
+    pieces += [(one.start, one.end, f"number {place + 1} ( {one.text} )") for place, one in enumerate(numbers)]
+    return _with_placeholders(question, sorted(pieces))
+
+
+def _with_placeholders(question: str, pieces: Sequence[tuple[int, int, str]]) -> str:
+    """Replace spans of a question, given in reading order, by other words."""
+    told, position = [], 0
+    for start, end, text in pieces:
+        told += [question[position:start], text]
         position = end
-    return re.sub(r"\s+", " ", "".join(pieces) + question[position:]).strip()
+    return " ".join(" ".join([*told, question[position:]]).split())
 
 
 BRACKETED = re.compile(r"\([^)]*\)")
@@ -236,6 +238,7 @@ class QuestionScorer:
     ) -> Scores:
         """Score a question. `named` are the spans of names, `types` their types, `categories` the values in it."""
         heads, count = self.encoders.heads, len(named)
+        hops, attributes = self.labels.hops, self.labels.attributes
         dated = [TypedSpan(one.start, one.end, "date" if one.is_date else "number") for one in numbers]
         texts = [masked(question, named)]
         texts += [masked(question, named, place) for place in range(count)]
@@ -243,19 +246,20 @@ class QuestionScorer:
         raw = self.encoders.asked(texts)
         vectors = unit(raw)
         whole, focused, numbered = vectors[0], vectors[1 : 1 + count], vectors[1 + count :]
-        known = np.concatenate((raw[0], self.encoders.word_features(self.encoders.told(texts[0]))))
+        said = self.encoders.told(texts[0])
+        known = np.concatenate((raw[0], self.encoders.word_features(said)))
         sketch = np.maximum(heads["sketch"] @ known + heads["sketch_bias"], 0)
         told = {name: sketch @ heads[name].T + heads[f"{name}_bias"] for name in SKETCHED}
         flags = _shares((raw[0] @ heads["flags"].T + heads["flags_bias"]).reshape(2, 2))[:, 1]
-        switches = np.where(self._is_switch, self._compared("switch", whole, self.labels.attributes), -1e4)
+        switches = np.where(self._is_switch, self._compared("switch", whole, attributes), -1e4)
         positive = _shares(raw[0] @ heads["positive"].T + heads["positive_bias"])[1]
         mentions = tuple(
             MentionScores(
                 kind,
-                np.stack([self._compared(name, one, self.labels.hops) for name in HEADS[:6]]),
+                np.stack([self._compared(name, one, hops) for name in HEADS[:6]]),
                 float(_shares(raw[1 + place] @ heads["negated"].T + heads["negated_bias"])[1]),
-                self._compared("denied", one, self.labels.hops),
-                self._compared("value", one, self.labels.attributes),
+                self._compared("denied", one, hops),
+                self._compared("value", one, attributes),
                 length_scores(self.vocabulary, heads, kind),
             )
             for place, (kind, one) in enumerate(zip(types, focused, strict=True))
@@ -263,29 +267,25 @@ class QuestionScorer:
         quantities = tuple(
             QuantityScores(
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
-                np.concatenate(
-                    (
-                        np.where(self._is_compared, self._compared("quantity", one, self.labels.attributes), -1e4),
-                        self._compared("counted quantity", one, self.labels.hops),
-                    )
+                np.append(
+                    np.where(self._is_compared, self._compared("quantity", one, attributes), -1e4),
+                    self._compared("counted quantity", one, hops),
                 ),
             )
             for place, one in enumerate(numbered)
         )
         return Scores(
             _logged(told["forms"]),
-            _logged(
-                self._compared("type", whole, self.labels.types) + SAID * self.said_types(self.encoders.told(texts[0]))
-            ),
+            _logged(self._compared("type", whole, self.labels.types) + SAID * self.said_types(said)),
             float(flags[0]),
-            self._compared("lacked", whole, self.labels.hops),
+            self._compared("lacked", whole, hops),
             float(_shares(told["related"])[1]),
-            self._compared("relating", whole, self.labels.hops),
+            self._compared("relating", whole, hops),
             float(_shares(told["valued"])[1]),
             float(flags[1]),
-            self._compared("counted", whole, self.labels.hops),
-            self._compared("value of answer", whole, self.labels.attributes),
-            self._compared("extreme", whole, self.labels.attributes),
+            self._compared("counted", whole, hops),
+            self._compared("value of answer", whole, attributes),
+            self._compared("extreme", whole, attributes),
             _logged(np.concatenate((heads["no_switch"], switches))),
             float(positive),
             mentions,

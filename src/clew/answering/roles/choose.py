@@ -68,14 +68,13 @@ class ModelChooser:
 
     def choose(self, choices: Sequence[Choice]) -> list[Chosen]:
         """Return one outcome per choice. The model gets all pairs as one batch, and all lists as another batch."""
-        chosen: list[Chosen | None] = [_trivial(choice) for choice in choices]
-        left = [place for place, outcome in enumerate(chosen) if outcome is None]
+        trivial = list(map(_trivial, choices))
+        left = [place for place, outcome in enumerate(trivial) if outcome is None]
         pairs = [place for place in left if len(choices[place].options) == 2]
         lists = [place for place in left if len(choices[place].options) > 2]
         found = self._pairs([choices[place] for place in pairs]) + self._lists([choices[place] for place in lists])
-        for place, outcome in zip(pairs + lists, found, strict=True):
-            chosen[place] = outcome
-        return [outcome for outcome in chosen if outcome is not None]
+        settled = dict(zip(pairs + lists, found, strict=True))
+        return [outcome or settled[place] for place, outcome in enumerate(trivial)]
 
     def _pairs(self, choices: Sequence[Choice]) -> list[Chosen]:
         orders = [(0, 1), (1, 0)] if self.both_orders else [(0, 1)]

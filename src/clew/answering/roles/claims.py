@@ -17,11 +17,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
 
+from clew.answering.reading import words_file
 from clew.answering.reading.quantities import quantities
 from clew.core.proper_names import OPENERS, sentence_spans
 from clew.core.roles import CitedClaim, Source
@@ -58,18 +58,16 @@ SCOPE = 4
 """Number of content words after a "not" that it negates."""
 
 
-CONSTANT, WEIGHTS = (
-    -2.45,
-    {
-        "recall": 0.92,
-        "cosine": 1.82,
-        "weakest": 1.77,
-        "apart": -1.94,
-        "literals": -0.83,
-        "negation": -3.35,
-        "opposites": -1.77,
-    },
-)
+CONSTANT = -2.45
+WEIGHTS = {
+    "recall": 0.92,
+    "cosine": 1.82,
+    "weakest": 1.77,
+    "apart": -1.94,
+    "literals": -0.83,
+    "negation": -3.35,
+    "opposites": -1.77,
+}
 """Logistic regression over the comparison of a claim with its evidence. 0.5 separates supported from unsupported.
 
 Fitted to the tuning half of tests/data/claims.jsonl and to sentences of 400 answers to questions about half of thirteen
@@ -251,7 +249,7 @@ def _polarity(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]
 
 @lru_cache(maxsize=1)
 def _opposites() -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
-    lines = files("clew.answering.reading").joinpath("en", "opposites.txt").read_text("utf-8").splitlines()
+    lines = words_file("opposites.txt").splitlines()
     groups = [[frozenset(side.split()) for side in line.split("|")] for line in lines if "|" in line]
     return tuple((side, other) for one, two in groups for side, other in ((one, two), (two, one)))
 
@@ -263,11 +261,8 @@ def compare(
 
     `sources` are the sources of the pieces of evidence. Without them, all pieces are from one source.
     """
-    said, pieces = (
-        _parse(_VERDICT.sub("", claim, count=1) if _VERDICT.match(claim) else claim),
-        [_parse(piece) for piece in evidence],
-    )
-    about = _parse(heading)
+    said = _parse(claim.removeprefix(verdict[0]) if (verdict := _VERDICT.match(claim)) else claim)
+    pieces, about = list(map(_parse, evidence)), _parse(heading)
     held = frozenset[str]().union(about.stems, *(piece.stems for piece in pieces))
     plain = " ".join((about.plain, *(piece.plain for piece in pieces)))
     words = set(plain.split())
@@ -357,8 +352,7 @@ def _sentences(place: int, source: Source) -> list[_ClaimSentence]:
     for start, end in sentence_spans(source.text):
         is_long = end - start > LONGEST_SENTENCE and "\n" in source.text[start:end]
         spans += _lines(source.text, start, end) if is_long else [(start, end)]
-    heading = source.title
-    return [_ClaimSentence(place, start, end, source.text[start:end], heading) for start, end in spans]
+    return [_ClaimSentence(place, start, end, source.text[start:end], source.title) for start, end in spans]
 
 
 def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -434,11 +428,10 @@ def check_claims(
     for place in weak:
         own = [claim for (tried_for, _), claim in zip(others, tried, strict=True) if tried_for == place]
         best = max(own, key=lambda claim: (claim.support, sources[claim.citations[0]].text), default=None)
-        if best is None or not best.is_supported:
-            continue
-        checked[place] = best
-        cited = ", ".join(str(citation + 1) for citation in claims[place].citations) or "nothing"
-        notes.append(f"sentence {place + 1} cited {cited}; source {best.citations[0] + 1} says it")
+        if best is not None and best.is_supported:
+            checked[place] = best
+            cited = ", ".join(str(citation + 1) for citation in claims[place].citations) or "nothing"
+            notes.append(f"sentence {place + 1} cited {cited}; source {best.citations[0] + 1} says it")
     return checked, notes
 
 

@@ -13,22 +13,9 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
+from clew.core import query as ql
 from clew.core import trace
 from clew.core.errors import ReplyError
-from clew.core.query import (
-    Attribute,
-    Compare,
-    Edge,
-    Exists,
-    Formula,
-    Named,
-    Not,
-    Pattern,
-    Value,
-    Variable,
-    connected,
-    find,
-)
 from clew.core.roles import Interpretation, Parse, Parser, Rejected
 from clew.core.schema import NodeType, Relation, Schema
 from clew.models.protocol import LanguageModel
@@ -187,7 +174,7 @@ class ReaderFirst:
 
 # Replies: names that the schema does not have are rejected with a reason.
 
-Term = Variable | Named
+Term = ql.Variable | ql.Named
 
 
 @dataclass(frozen=True)
@@ -200,15 +187,15 @@ class Triplet:
     negated: bool = False
 
     @property
-    def variables(self) -> dict[str, Variable]:
+    def variables(self) -> dict[str, ql.Variable]:
         """Variables of the triplet by name."""
-        return {term.name: term for term in (self.head, self.tail) if isinstance(term, Variable)}
+        return {term.name: term for term in (self.head, self.tail) if isinstance(term, ql.Variable)}
 
     @property
-    def edge(self) -> Edge:
+    def edge(self) -> ql.Edge:
         """The triplet as an edge of a query."""
-        head, tail = (term.name if isinstance(term, Variable) else term for term in (self.head, self.tail))
-        return Edge(head, self.relation, tail, directed=self.relation is not None)
+        head, tail = (term.name if isinstance(term, ql.Variable) else term for term in (self.head, self.tail))
+        return ql.Edge(head, self.relation, tail, directed=self.relation is not None)
 
 
 class _Variable(TypedReply):
@@ -240,7 +227,10 @@ class _Triplets(TypedReply):
 
 def read_triplets(text: str, question: str, schema: Schema) -> Parse:
     """Return the query of a reply. Raise ReplyError listing all names that the schema lacks."""
-    return _whole(_build(read_json(text, _Triplets), question, schema))
+    parse = _build(read_json(text, _Triplets), question, schema)
+    if parse.rejected:
+        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
+    return parse
 
 
 def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
@@ -248,13 +238,6 @@ def salvage_triplets(text: str, question: str, schema: Schema) -> Parse:
     parse = _build(read_json(text, _Triplets), question, schema)
     if not parse.interpretation.is_restricted and parse.interpretation.type is None:
         raise ReplyError("nothing in the reply fits the schema")
-    return parse
-
-
-def _whole(parse: Parse) -> Parse:
-    """Return the parse. Raise ReplyError if any part was rejected."""
-    if parse.rejected:
-        raise ReplyError("; ".join(f"{rejected.piece}: {rejected.reason}" for rejected in parse.rejected[:4]))
     return parse
 
 
@@ -273,9 +256,9 @@ class _Reading:
     def term(self, text: str) -> Term | None:
         text = text.strip()
         if text.startswith("?"):
-            return Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
+            return ql.Variable(text[1:], self.types.get(text[1:])) if text[1:].isidentifier() else None
         name = text.strip("\"'[]“” ")
-        return Named(name) if name and len(name) <= LONGEST_NAME else None
+        return ql.Named(name) if name and len(name) <= LONGEST_NAME else None
 
     def triplet(self, said: _Triplet, *, negated: bool) -> Triplet | None:
         shown = f"({said.head}, {said.relation}, {said.tail})"
@@ -283,7 +266,7 @@ class _Reading:
         if head is None or tail is None:
             self.reject(shown, "an end is neither ?variable nor a name")
             return None
-        if isinstance(head, Named) and isinstance(tail, Named):
+        if isinstance(head, ql.Named) and isinstance(tail, ql.Named):
             self.reject(shown, "asks for nothing: both ends are names")
             return None
         if head == tail:
@@ -321,7 +304,7 @@ class _Reading:
             if not rows or any(ends[0] in (None, row.head) and ends[1] in (None, row.tail) for row in rows):
                 kept.append(triplet)
             else:
-                self.reject(str(Pattern((), (triplet.edge,))), "its variables have other types elsewhere")
+                self.reject(str(ql.Pattern((), (triplet.edge,))), "its variables have other types elsewhere")
         return tuple(kept)
 
 
@@ -338,59 +321,58 @@ def _build(reply: _Triplets, question: str, schema: Schema) -> Parse:
     triplets = [reading.triplet(said, negated=False) for said in reply.triplets]
     triplets += [reading.triplet(said, negated=True) for said in reply.absent]
     kept = reading.fitting(_one_type_each([triplet for triplet in triplets if triplet is not None]))
-    used = {_plain(term.text) for one in kept for term in (one.head, one.tail) if isinstance(term, Named)}
+    used = {_plain(term.text) for one in kept for term in (one.head, one.tail) if isinstance(term, ql.Named)}
     for name in reply.names:
         if _plain(name) and _plain(name) not in used:
             reading.reject(name, "is named, but stands in no triplet")
     target = _target(reply.answer, kept, reading)
     conditions = _conditions(reply.conditions, kept, target, reading)
-    query = find(target.name, target.type, _pattern(kept, conditions, target.name))
+    query = ql.find(target.name, target.type, _pattern(kept, conditions, target.name))
     left = unexplained(question, kept, target, schema)
     return Parse(Interpretation(query, unexplained=left), rejected=tuple(reading.rejected))
 
 
-def _pattern(triplets: Sequence[Triplet], conditions: Sequence[Formula], target: str) -> Pattern:
+def _pattern(triplets: Sequence[Triplet], conditions: Sequence[ql.Formula], target: str) -> ql.Pattern:
     """Return the target's pattern of connected required triplets. A negation contains its other variables."""
     required = [one for one in triplets if not one.negated]
     links = [one.edge for one in required]
-    tied = connected(links, [target])
+    tied = ql.connected(links, [target])
     variables = [variable for one in required for variable in one.variables.values() if variable.name in tied]
     where = [one for one in conditions if _owner(one) in tied]
     for one in triplets:
         if one.negated and tied & one.variables.keys():
-            inner = connected(links, one.variables.keys() - tied)
+            inner = ql.connected(links, one.variables.keys() - tied)
             edges = [one.edge, *(other.edge for other in required if inner & other.variables.keys())]
             own = [other for triplet in triplets for name, other in triplet.variables.items() if name in inner]
             limits = tuple(other for other in conditions if _owner(other) in inner)
-            where.append(Not(Exists(Pattern(tuple(own), tuple(edges), limits))))
+            where.append(ql.Not(ql.Exists(ql.Pattern(tuple(own), tuple(edges), limits))))
     edges = [one.edge for one in required if tied & one.variables.keys()]
-    return Pattern(tuple(variables), tuple(edges), tuple(where))
+    return ql.Pattern(tuple(variables), tuple(edges), tuple(where))
 
 
-def _owner(condition: Formula) -> str:
-    assert isinstance(condition, Compare)
-    assert isinstance(condition.left, Attribute)
+def _owner(condition: ql.Formula) -> str:
+    assert isinstance(condition, ql.Compare)
+    assert isinstance(condition.left, ql.Attribute)
     return condition.left.variable
 
 
-def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> Variable:
+def _target(answer: str, triplets: Sequence[Triplet], reading: _Reading) -> ql.Variable:
     """Return the variable given as the answer, or the only variable."""
     name = answer.strip().lstrip("? ") or "x"
-    terms_ = [term for triplet in triplets for term in (triplet.head, triplet.tail)]
-    variables = {term.name: term for term in terms_ if isinstance(term, Variable)}
+    variables = {name: one for triplet in triplets for name, one in triplet.variables.items()}
     if name in variables:
         return variables[name]
     if reading.types.get(name) is not None and not variables:
-        return Variable(name, reading.types[name])
+        return ql.Variable(name, reading.types[name])
     if len(variables) == 1:
         return next(iter(variables.values()))
     reading.reject(answer or "(no answer variable)", "no triplet holds this variable")
-    return Variable("x") if not variables else next(iter(variables.values()))
+    return ql.Variable("x") if not variables else next(iter(variables.values()))
 
 
 def _conditions(
-    said: Sequence[_Condition], triplets: Sequence[Triplet], target: Variable, reading: _Reading
-) -> tuple[Formula, ...]:
+    said: Sequence[_Condition], triplets: Sequence[Triplet], target: ql.Variable, reading: _Reading
+) -> tuple[ql.Formula, ...]:
     known = {target.name, *(name for triplet in triplets for name in triplet.variables)}
     kept = []
     for one in said:
@@ -405,16 +387,16 @@ def _conditions(
                 f"{one.variable}.{one.attribute}", f"{attribute} is no number or date and cannot be compared"
             )
         else:
-            kept.append(Compare(Attribute(name, attribute), one.comparison, Value(one.value)))
+            kept.append(ql.Compare(ql.Attribute(name, attribute), one.comparison, ql.Value(one.value)))
     return tuple(dict.fromkeys(kept))
 
 
-def unexplained(question: str, triplets: Sequence[Triplet], target: Variable, schema: Schema) -> tuple[str, ...]:
+def unexplained(question: str, triplets: Sequence[Triplet], target: ql.Variable, schema: Schema) -> tuple[str, ...]:
     """Return the words of a question that no name, relation or type of the query explains."""
     explained: set[str] = set(terms(target.type or ""))
     for triplet in triplets:
         for term in (triplet.head, triplet.tail):
-            explained |= set(terms(term.text if isinstance(term, Named) else ""))
+            explained |= set(terms(term.text if isinstance(term, ql.Named) else ""))
             explained |= set(terms((term.type or "").replace("_", " ")))
         for row in schema.relation_rows(triplet.relation) if triplet.relation else ():
             explained |= set(terms(f"{row.name.replace('_', ' ')} {row.label} {row.inverse}"))
@@ -426,11 +408,11 @@ def _one_type_each(triplets: Sequence[Triplet]) -> tuple[Triplet, ...]:
     types: dict[str, str] = {}
     for triplet in triplets:
         for term in (triplet.head, triplet.tail):
-            if isinstance(term, Variable) and term.type is not None:
+            if isinstance(term, ql.Variable) and term.type is not None:
                 types.setdefault(term.name, term.type)
 
     def typed(term: Term) -> Term:
-        return Variable(term.name, types.get(term.name)) if isinstance(term, Variable) else term
+        return ql.Variable(term.name, types.get(term.name)) if isinstance(term, ql.Variable) else term
 
     settled = (Triplet(typed(one.head), one.relation, typed(one.tail), one.negated) for one in triplets)
     return tuple(dict.fromkeys(settled))
@@ -441,7 +423,7 @@ def _typed(term: Term, kinds: set[str]) -> Term:
     if term.type is not None or len(kinds) != 1:
         return term
     kind = next(iter(kinds))
-    return Named(term.text, kind) if isinstance(term, Named) else Variable(term.name, kind)
+    return ql.Named(term.text, kind) if isinstance(term, ql.Named) else ql.Variable(term.name, kind)
 
 
 def _known(said: str, names: Sequence[str]) -> str | None:

@@ -292,18 +292,19 @@ class ModelReader:
             outcomes = ask(self.model, [self._ask(readings[place]) for place in filled], role="read")
         answers = [Read(None)] * len(readings)
         for place, outcome in zip(filled, outcomes, strict=True):
-            if outcome.value is not None:
+            if outcome.value is None:
+                answers[place] = self._without_model(readings[place], outcome.problem or "no reply")
+            else:
                 answers[place] = self._checked(outcome.value, readings[place].sources)
-                continue
-            problem = outcome.problem or "no reply"
-            if self.fallback is None:
-                trace.fallback("read", problem, "answered without the model")
-                answers[place] = Read(None, problem=problem)
-                continue
-            trace.fallback("read", problem, f"read by {type(self.fallback).__name__}")
-            [instead] = self.fallback.read([readings[place]])
-            answers[place] = replace(instead, problem=problem)
         return answers
+
+    def _without_model(self, reading: Reading, problem: str) -> Read:
+        if self.fallback is None:
+            trace.fallback("read", problem, "answered without the model")
+            return Read(None, problem=problem)
+        trace.fallback("read", problem, f"read by {type(self.fallback).__name__}")
+        [instead] = self.fallback.read([reading])
+        return replace(instead, problem=problem)
 
     def _checked(self, read: Read, sources: Sequence[Source]) -> Read:
         if not read.claims:
@@ -400,8 +401,6 @@ def sentences_so_far(reply: str) -> str:
 def _decoded(written: str) -> str:
     """Decode a JSON string without its quotes. Ignore an incomplete escape at its end."""
     for whole in (written, written[: max(written.rfind("\\"), 0)]):
-        try:
+        with suppress(ValueError):
             return _HALF_A_PAIR.sub("", str(json.loads(f'"{whole}"', strict=False)))
-        except ValueError:
-            continue
     return ""

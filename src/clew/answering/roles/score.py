@@ -150,10 +150,9 @@ def _coverages(claims: Sequence[Claim], texts: Sequence[str]) -> list[float]:
     held = [set(terms(text)) for text in texts]
     asked = {claim.question: frozenset(terms(claim.question)) for claim in claims}
     beside: dict[str, Counter[str]] = {question: Counter() for question in asked}
-    count: Counter[str] = Counter()
+    count = Counter(claim.question for claim in claims)
     for claim, found in zip(claims, held, strict=True):
         beside[claim.question].update(found & asked[claim.question])
-        count[claim.question] += 1
     coverages = []
     for claim, found in zip(claims, held, strict=True):
         frequency, total = beside[claim.question], count[claim.question]

@@ -84,11 +84,9 @@ def read_brief(completion: Completion) -> tuple[str, ...]:
 
 def different(answers: Sequence[str], count: int, *, by_frequency: bool = False) -> tuple[str, ...]:
     """Return at most `count` different answers, in their order or by frequency."""
-    times = Counter(answer.casefold() for answer in answers)
+    times = Counter(map(str.casefold, answers))
     first = {answer.casefold(): answer for answer in reversed(answers)}
-    ordered = list(dict.fromkeys(answer.casefold() for answer in answers))
-    if by_frequency:
-        ordered.sort(key=lambda answer: -times[answer])
+    ordered = [answer for answer, _ in times.most_common()] if by_frequency else list(times)
     return tuple(first[answer] for answer in ordered[:count])
 
 

@@ -30,6 +30,7 @@ from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
 from clew.core.query import Edge, walk
 from clew.core.roles import Interpretation, Parse
+from clew.core.states import SATISFIES
 from clew.core.types import EMPTY, Answer, NodeSet, Ranking
 from clew.store.index.fusion import min_max_sum, preferring
 from clew.store.index.protocol import Index
@@ -40,7 +41,6 @@ DESCRIBED = 3
 """Maximum number of same-named nodes to describe."""
 NONE_COUNTED = 0.5
 """Maximum certainty of a count of zero. Of 20 such answers over tables 2 were right: "how many" expects some."""
-MATCHES = "satisfies the query"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class FocusPlus(Method):
                 if is_ordered
                 else dict.fromkeys((len(nodes) and execution.in_order) or nodes, 0.0)
             )
-            found += [RetrievedNode(n, score, execution, MATCHES, lead) for n, score in order.items()]
+            found += [RetrievedNode(n, score, execution, SATISFIES, lead) for n, score in order.items()]
         return found
 
     def _reranker(self, parse: Parse, tools: OpenBase) -> Reranker:

@@ -37,6 +37,7 @@ from clew.answering.roles.rerank import RerankerName
 from clew.core import trace
 from clew.core.query import Edge, Nodes, Pattern, connected, constants, find, names_used
 from clew.core.roles import Interpretation
+from clew.core.states import SATISFIES
 from clew.core.types import EMPTY, Answer, Direction, NodeSet
 from clew.store.graph.protocol import KnowledgeBase, is_sparql
 from clew.store.open_base import OpenBase
@@ -96,7 +97,7 @@ class FourStepFocus(Method):
             trace.fallback("substitution", nothing, "candidates by meaning alone")
         order = dict(nearest(tools, question, self.k, satisfying, relations=self.with_relations))
         order |= {node: 0.0 for node in nodes or () if node not in order}
-        filtered = [RetrievedNode(node, score, found, "satisfies the query", lead=1.0) for node, score in order.items()]
+        filtered = [RetrievedNode(node, score, found, SATISFIES, lead=1.0) for node, score in order.items()]
         known, missing = {one.node for one in filtered}, max(0, self.k - len(filtered))
         everything = answer_nodes(tools.kb)
         others = nearest(tools, question, self.k, everything, relations=self.with_relations) if missing else ()

@@ -24,6 +24,7 @@ from clew.answering.roles.formulate import ALONE, BY_TEXT, Formulated, Formulato
 from clew.core import trace
 from clew.core.errors import InputError
 from clew.core.roles import Interpretation, Parse, Reading, Source
+from clew.core.states import SATISFIES
 from clew.core.types import Answer, Candidate, Evidence, Judgement, NodeSet, Passage, Path, Value
 from clew.models.tokens import cut_to_question
 from clew.store.graph.protocol import KnowledgeBase
@@ -243,7 +244,7 @@ def _piece(candidate: Candidate, kb: KnowledgeBase, about: str) -> tuple[str, Ev
     told = [piece.in_words() for piece in shown]
     text = kb.text(node.id).partition("\n")[2] if about else ""  # without the name
     told += [" ".join(cut_to_question(text, about, TEXT_TOKENS).split())] if text else []
-    reason = "; ".join(told) or "satisfies the query"
+    reason = "; ".join(told) or SATISFIES
     named = f"{node.name} ({node.type}): {reason}"
     if about and node.text:
         return named, most_telling(node, about)

@@ -129,8 +129,7 @@ class KnowledgeGraphPrompting(Method):
     def _unread(self, question: str, tools: OpenBase) -> Answer:
         """Answer a question in another language by words and meaning, because the network reads only English."""
         trace.fallback("read closely", "the question is not in English", "the best passages of the search are quoted")
-        fitting = search_of(tools).about(question).pool
-        close = CloseReading(Ranking.of(fitting.nodes[: self.k], fitting.scores[: self.k]), {}, UNREAD)
+        close = CloseReading(search_of(tools).about(question).pool.top(self.k), {}, UNREAD)
         answer = answer_from_quotes(tools.kb, question, close, is_english=False)
         first = [node for node, _ in close.ranking.top(self.read or READ_BY_LARGE)]
         return with_reader(tools.stored, answer, first, reader_for(tools, None)) if can_write(tools) else answer
@@ -165,13 +164,9 @@ class KnowledgeGraphPrompting(Method):
             vectors = tools.vectors
             return vectors.nearest(node, NEAREST, search.passages) if vectors.is_complete else Ranking.of([], [])
 
-        def made() -> traversal.PassageGraph:
-            return traversal.PassageGraph(
-                tools.stored, self.graph or traversal.KINDS, None if self.graph is None else nearest
-            )
-
-        finds_live = self.graph is not None and tools.vectors.is_complete
-        return tools.get_or_create(("passage graph", self.graph, finds_live), made)
+        kinds, live = self.graph or traversal.KINDS, None if self.graph is None else nearest
+        key = "passage graph", self.graph, live is not None and tools.vectors.is_complete
+        return tools.get_or_create(key, lambda: traversal.PassageGraph(tools.stored, kinds, live))
 
     def _walked(
         self, asked: AskedPassages, graph: traversal.PassageGraph, tools: OpenBase

@@ -21,7 +21,7 @@ from clew.answering.methods.knowledge_graph_prompting.structure_facts import Str
 from clew.answering.reading.documents import summaries
 from clew.answering.reading.documents.close_reading import fitting_row, telling_sentences, told
 from clew.answering.reading.documents.locating import Library, Located, Locator, top_level
-from clew.answering.reading.documents.outline import DocumentMap, Part
+from clew.answering.reading.documents.outline import Part
 from clew.answering.reading.documents.references import Reference, Wanted, asks_for_all
 from clew.answering.reading.documents.search import PassageSearch
 from clew.answering.reading.documents.tables import TableReader
@@ -113,22 +113,22 @@ class StructureAnswers:
         if inner and inner[0].part.kind in ("table", "figure"):
             return self._captioned(locator, inner)
         if inner:
-            parts = [inner[0].part]
+            part = inner[0].part
         elif locator.documents.named and asks_for_all(locator.rest, of_a_document=True):
-            parts = [self._whole(self.library.outline.map(locator.documents.named[0]))]
+            part = self._whole(locator.documents.named[0])
         else:
             return None
-        own = self.library.outline.map(parts[0].document)
-        quoted = [self._whole_quote(node) for node in parts[0].nodes]
+        own = self.library.outline.map(part.document)
+        quoted = [self._whole_quote(node) for node in part.nodes]
         if located and sum(len(quote.text) for quote in quoted) <= SHORT:
-            text = "\n".join([parts[0].name, *(quote.text for quote in quoted)])
+            text = "\n".join([part.name, *(quote.text for quote in quoted)])
             return replace(self._ranked(locator, located), text=text, evidence=tuple(quoted))
         opening = summaries.OPENING if located else 0.0  # documents start with titles, dates and licences
-        chosen = summaries.central(self._sentences(own, parts[0]), self._embed, SUMMARY, opening)
+        chosen = summaries.central(self._sentences(part), self._embed, SUMMARY, opening)
         if len(chosen) < 2:  # a table, a figure or a listing: show its own text
             return None
-        headings = [one for one in own.headings if one.start == parts[0].start]
-        lines = [parts[0].name]
+        headings = [one for one in own.headings if one.start == part.start]
+        lines = [part.name]
         if not located and (headings := [one for one in top_level(own.headings) if one.title != own.title]):
             headings = headings[:MAIN_SECTIONS]
             lines.append(f"Sections: {'; '.join(heading.title for heading in headings)}")
@@ -161,11 +161,10 @@ class StructureAnswers:
         parts = list(best.values())
         if not located:
             named = dict.fromkeys(self.library.mentions(locator.question).values())
-            parts = [self._whole(self.library.outline.map(document)) for document in named]
+            parts = list(map(self._whole, named))
         if len(parts) < 2 or not asks_for_all(locator.rest):
             return None
-        sentences = [self._sentences(self.library.outline.map(part.document), part) for part in parts]
-        chosen = summaries.own_to_each(sentences, self._embed, COMPARED)
+        chosen = summaries.own_to_each(list(map(self._sentences, parts)), self._embed, COMPARED)
         lines = [
             f"{part.name} ({self._file(part)}): " + " ".join(sentence.text for sentence in own)
             for part, own in zip(parts, chosen, strict=True)
@@ -217,12 +216,14 @@ class StructureAnswers:
         quotes = tuple(quote for one in found for quote in one.evidence)
         return Answer(question, tuple(found), text=text, evidence=quotes, certainty=WORDS) if found else None
 
-    def _whole(self, own: DocumentMap) -> Part:
+    def _whole(self, document: int) -> Part:
+        own = self.library.outline.map(document)
         nodes = tuple(own.readable.tolist())
         return Part("document", own.title, own.node, 0, own.end, None, nodes, nodes, own.node)
 
-    def _sentences(self, own: DocumentMap, part: Part) -> list[summaries.Sentence]:
+    def _sentences(self, part: Part) -> list[summaries.Sentence]:
         """Return the sentences of a part, each with its heading."""
+        own = self.library.outline.map(part.document)
         starts = [heading.start for heading in own.headings]
         places = dict(zip(own.readable.tolist(), own.starts.tolist(), strict=True))
         headed = []

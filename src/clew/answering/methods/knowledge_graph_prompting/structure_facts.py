@@ -112,12 +112,9 @@ def _best(locator: Locator) -> int | None:
     if not locator.documents.named:
         return None
     own, lexical = locator.library.outline.map(locator.documents.named[0]), locator.library.search.lexical
-    nodes = own.readable
-    for term in sorted(terms(locator.rest), key=lexical.idf, reverse=True):
-        having = nodes[np.isin(nodes, lexical.having(term).array)]
-        if len(having):
-            nodes = having
-            break
+    rarest = sorted(terms(locator.rest), key=lexical.idf, reverse=True)
+    having = (own.readable[np.isin(own.readable, lexical.having(term).array)] for term in rarest)
+    nodes = next(filter(len, having), own.readable)
     return int(nodes[locator.fits(nodes).argmax()]) if len(nodes) else None
 
 

@@ -37,7 +37,7 @@ class AlignedPaths(Method):
         answered = [self._ranked(question, topic, ranker) for topic in several(found.topics)]  # 2
         answered = [ranked for ranked in answered if ranked]
         if not answered:
-            return Answer(question, notes=(nothing_found(bool(found.topics)),))
+            return nothing_found(question, named=bool(found.topics))
         paths, ends = best_ends(answered)
         return answer_refined(tools, ranker.explorer, question, self.name, paths, ends)  # 3
 

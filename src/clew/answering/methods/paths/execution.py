@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import combinations, product
+from itertools import accumulate, combinations, product
 from operator import and_
 from typing import Any
 
@@ -86,9 +86,7 @@ def paths(kb: KnowledgeBase, trails: Sequence[Trail]) -> list[Path]:
 
 def evidence(explorer: Explorer, path: RelationPath, answers: list[int]) -> list[Path]:
     """Return for each answer one walk from the topic, as facts."""
-    layers = [path.topic]
-    for move in path.moves:
-        layers.append(explorer.walk(layers[-1], move))
+    layers = list(accumulate(path.moves, explorer.walk, initial=path.topic))
     return paths(explorer.kb, [_trail(explorer, path, layers, answer) for answer in answers])
 
 
@@ -199,13 +197,15 @@ def answer_read(
         Candidate(ref, 1 / (1 + max(0, place - len(answers) + 1)), (found[ref.id],) if ref.id in found else recalled)
         for place, ref in enumerate(kb.refs(ordered))
     )
-    query = {}
-    if walks:
-        walked = walks_query(kb, [(path_of(walk), node) for node, walk in walks.items()])
-        said = "; ".join(dict.fromkeys(path_of(walk).in_words() for walk in walks.values()))
-        query = {"path": said, **certificate(Interpretation(walked), kb)}
+    query = query_of_walks(kb, [(path_of(walk), node) for node, walk in walks.items()]) if walks else {}
     text = ", ".join(read) if read else None
     return Answer(question, candidates, text=text, answer_count=len(answers), query=query)
+
+
+def query_of_walks(kb: KnowledgeBase, walks: Sequence[tuple[RelationPath, int]]) -> dict[str, str]:
+    """Return the paths to some nodes in words, and the formal query for these nodes."""
+    said = "; ".join(dict.fromkeys(path.in_words() for path, _ in walks))
+    return {"path": said, **certificate(Interpretation(walks_query(kb, walks)), kb)}
 
 
 def path_of(trail: Trail) -> RelationPath:
@@ -224,11 +224,10 @@ def _plain(name: str) -> str:
     return " ".join(name.replace("_", " ").split()).casefold()
 
 
-def nothing_found(named: bool) -> str:
-    """Return the reason why there is no answer."""
-    if named:
-        return "no path leads from the topic to an answer"
-    return "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
+def nothing_found(question: str, *, named: bool) -> Answer:
+    """Return an answer with the reason why there is none. `named` tells whether there was a topic."""
+    unnamed = "no topic entity was found: mark it as [Name] or give it with -O topics=NAME"
+    return Answer(question, notes=("no path leads from the topic to an answer" if named else unnamed,))
 
 
 # Filters on attributes of the nodes on a path: conditions, and the largest or smallest value. The thesis names this as
@@ -262,9 +261,8 @@ def answer_refined(
 
 def refine(explorer: Explorer, paths: list[RelationPath], ends: NodeSet, asked: Interpretation) -> Refined:
     """Filter the ends by conditions and by the largest or smallest value. If none remains, restart or return all."""
-    order = [key for key in asked.query.order if _attribute(key.expression) is not None]
     conditions = [part for part in asked.query.pattern.where if isinstance(part, Compare) and _is_about_value(part)]
-    best = order[0] if order else None
+    best = next((key for key in asked.query.order if _attribute(key.expression) is not None), None)
     if best is None and not conditions:
         return Refined(paths, ends)
     left, met, best_used = _narrowed(explorer.kb, ends, conditions, best)

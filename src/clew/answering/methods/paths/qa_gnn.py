@@ -18,15 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from clew.answering.methods.paths.execution import Trail, TrailStep, nothing_found, path_of, paths
+from clew.answering.methods.paths.execution import Trail, TrailStep, nothing_found, path_of, paths, query_of_walks
 from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import reader_parser
-from clew.answering.queries.certificates import certificate
-from clew.answering.queries.relation_paths import walks_query
 from clew.answering.reading.encoders import Floats
 from clew.answering.reading.graph_network import SHIPPED_GRAPH, GraphNetwork, GraphReader, Told
 from clew.answering.reading.mentions import find_topics
-from clew.core.roles import Interpretation, Parse
+from clew.core.roles import Parse
 from clew.core.types import Answer, Candidate
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.open_base import OpenBase
@@ -57,11 +55,11 @@ class QaGnn(Method):
         )
         found = find_topics(question, tools.names, self.topics)  # 1
         if not found.topics:
-            return Answer(question, notes=(nothing_found(named=False),))
+            return nothing_found(question, named=False)
         told = reader.read(question, found.topics)  # 2
         best = np.flatnonzero(told.chances > 0)
         if not len(best):
-            return Answer(question, notes=(nothing_found(named=True),))
+            return nothing_found(question, named=True)
         best = best[np.argsort(-told.chances[best], kind="stable")]
         count = int((told.chances[best] >= AS_LIKELY * told.chances[best[0]]).sum())
         best = best[: max(self.k, count)]
@@ -97,9 +95,7 @@ def _answer(question: str, kb: KnowledgeBase, trails: Sequence[Trail], chances: 
     candidates = [
         Candidate(ref, float(chance), (thread,)) for ref, chance, thread in zip(refs, chances, threads, strict=True)
     ]
-    answers = [(path_of(trail), trail.end) for trail in trails[:count]]
-    said = "; ".join(dict.fromkeys(path.in_words() for path, _ in answers))
-    query = {"path": said, **certificate(Interpretation(walks_query(kb, answers)), kb)}
+    query = query_of_walks(kb, [(path_of(trail), trail.end) for trail in trails[:count]])
     certainty = min(1.0, float(chances[:count].sum()))
     return Answer(question, tuple(candidates), query=query, answer_count=count, certainty=certainty)
 

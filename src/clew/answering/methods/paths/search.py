@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal, TypeVar
 
 from clew.answering.methods.paths.asking import PathPair, first_is_better, pick_chains, rate_paths
@@ -223,12 +224,10 @@ class ModelPathJudge:
         return [score for batch in rate_paths(self.model, self.question, batches) for score in batch]
 
     def _pair(self, first: Shown, second: Shown) -> PathPair:
-        shared = 0
-        if self.diff and first.topic == second.topic:
-            while shared < min(len(first.parts), len(second.parts)) and first.parts[shared] == second.parts[shared]:
-                shared += 1
         if first.topic != second.topic:
             return PathPair("(none)", first.text, second.text)
+        same = takewhile(lambda parts: parts[0] == parts[1], zip(first.parts, second.parts, strict=False))
+        shared = len(list(same)) if self.diff else 0
         given = " ".join((f"-> GIVEN_TOPIC_ENTITY: {first.topic}", *first.parts[:shared]))
         return PathPair(given, " ".join(first.parts[shared:]), " ".join(second.parts[shared:]))
 
@@ -392,12 +391,7 @@ def _with_ends(explorer: Explorer, path: RelationPath, topic: str, label: Callab
 
 def _longer(explorer: Explorer, path: RelationPath) -> list[RelationPath]:
     """Return the paths that are one hop longer and have end nodes."""
-    nodes = explorer.execute(path) if path.hops else path.topic
+    nodes = explorer.execute(path)
     if path.moves and explorer.leads_to_values(path.moves[-1], nodes):
         return []
-    found = []
-    for lead in explorer.leads(nodes):
-        before = path.hops[-1] if path.hops else None
-        if len(explorer.ends(nodes, lead, before, path.topic)):
-            found.append(path.then(lead.hop))
-    return found
+    return [path.then(lead.hop) for lead in explorer.leads(nodes) if len(explorer.ends(nodes, lead, path))]

@@ -57,7 +57,7 @@ class ThinkOnGraph(Method):
         found = find_topics(question, tools.names, self.topics)
         trails = [Trail(node) for topic in found.topics for node in topic.nodes][: self.width]  # 1
         if not trails and not self.memory:
-            return Answer(question, notes=(nothing_found(False),))
+            return nothing_found(question, named=False)
         kept: list[Trail] = []
         for depth in range(self.depth):
             with span("think", depth=depth + 1, trails=len(trails)):

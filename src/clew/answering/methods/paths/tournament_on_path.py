@@ -128,13 +128,13 @@ class TournamentOnPath(Method):
         found = find_topics(question, tools.names, self.topics)  # 1
         topics = several(found.topics)
         if not topics:
-            return Answer(question, notes=(nothing_found(False),))
+            return nothing_found(question, named=False)
         asked = self._asked(question, found, topics, tools)
         if self._explore == "entities":
             return self._read(question, topics, asked, tools)
         answered = [ranked for topic in topics if (ranked := self._paths(question, topic, asked, tools))]  # 2 to 6
         if not answered:
-            return Answer(question, notes=(nothing_found(True),))
+            return nothing_found(question, named=True)
         paths, ends = best_ends(answered)
         return answer_refined(tools, path_ranker_of(tools).explorer, question, self.name, paths, ends)  # 7
 
@@ -202,7 +202,7 @@ class TournamentOnPath(Method):
         )  # 2 to 6
         trails = [walk.trail for walk in walks]
         if not trails and not self.memory:
-            return Answer(question, notes=(nothing_found(True),))
+            return nothing_found(question, named=True)
         if model is None:
             scores = asked.judge.scores([self._search.shown(walk.path, "") for walk in walks])
             best = walks[best_places(scores, 1)[0]].path
@@ -311,8 +311,7 @@ def _pruned(
 
 def _reached(explorer: Explorer, walk: Walk, lead: Lead) -> list[int]:
     """Return the nodes that a hop leads to and that are not on the walk."""
-    before = walk.path.hops[-1] if walk.path.hops else None
-    reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, before, walk.path.topic)
+    reached = explorer.ends(NodeSet.of([walk.trail.end]), lead, walk.path)
     return [node for node in reached if not walk.trail.visits(node)]
 
 

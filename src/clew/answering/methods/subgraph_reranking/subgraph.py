@@ -8,7 +8,7 @@ entity without a path stays in the subgraph as a flagged single node.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -73,11 +73,11 @@ class SubgraphExtractor:
 
     kb: KnowledgeBase
     limits: PathLimits = DEFAULT_LIMITS
-    graph: UndirectedGraph = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Prepare the undirected view once."""
-        object.__setattr__(self, "graph", undirected(self.kb))
+    @cached_property
+    def graph(self) -> UndirectedGraph:
+        """The undirected view of the base."""
+        return undirected(self.kb)
 
     def extract(self, entities: Sequence[int], candidates: Sequence[int]) -> list[Subgraph]:
         """Return one subgraph for each candidate, in order."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import TypeVar
 
 import numpy as np
@@ -260,11 +261,8 @@ class Locator:
         if reference.label is None or not terms(reference.following):
             return False
         phrase = f"{reference.word} {reference.label} {reference.following}".casefold()
-        having = None
-        for term in terms(phrase):
-            nodes = self.library.search.lexical.having(term)
-            having = nodes if having is None else having & nodes
-        return any(phrase in self.kb.text(node).casefold() for node in list(having or ())[:50])
+        having = reduce(and_, map(self.library.search.lexical.having, terms(phrase)))
+        return any(phrase in self.kb.text(node).casefold() for node in list(having)[:50])
 
     def _valued(self, reference: Reference, parts: Sequence[Part]) -> list[Located]:
         """Return the parts with the best scores by document and content, without much worse parts."""
@@ -311,8 +309,7 @@ class Locator:
             filled = [heading for heading in same if own.part(heading).nodes] or same
             return [heading for heading in filled if heading.word == reference.word] or filled
         if reference.ordinal is not None and not reference.about:
-            top = top_level(own.headings)
-            return nth(top, reference.ordinal)
+            return nth(top_level(own.headings), reference.ordinal)
         if reference.about == reference.word:  # the appendix, regardless of its title
             return [one for one in own.headings if one.word == reference.word or one.label == "A"][:1]
         names = self.library.outline.names[own.node]
@@ -328,15 +325,10 @@ class Locator:
 
     def _things(self, reference: Reference, own: DocumentMap) -> list[Part]:
         """Return tables, figures and items by their number, in a caption or at the start of a line."""
-        found: list[Part] = []
-        if reference.kind == "table":
-            found += [self._table(own, node) for node in self._tables(reference, own)]
-        if found:
-            return found
+        if reference.kind == "table" and (tables := self._tables(reference, own)):
+            return [self._table(own, node) for node in tables]
         if reference.label is None:
-            if reference.kind == "figure" and reference.ordinal is not None:
-                return nth(figures(own), reference.ordinal)
-            return found
+            return nth(figures(own), reference.ordinal or 0) if reference.kind == "figure" else []
         spots = own.spots.get(reference.label.casefold(), [])
         fitting = [spot for spot in spots if spot[0] and kind_of(spot[0]) == reference.kind]
         if reference.kind == "item":

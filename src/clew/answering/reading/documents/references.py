@@ -11,9 +11,9 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
+from clew.answering.reading import words_file
 from clew.core.nouns import plural, singular
 from clew.store.index.tokens import stop_words, terms
 
@@ -33,7 +33,7 @@ LONGEST_HEADING = 8
 
 @cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(files("clew.answering.reading").joinpath("en", "references.toml").read_text("utf-8"))
+    return tomllib.loads(words_file("references.toml"))
 
 
 @cache
@@ -177,7 +177,7 @@ def references(question: str) -> list[Reference]:
 
 
 def _by_number(question: str) -> list[Reference]:
-    found = []
+    found, spelled = [], {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
     for match in _numbered().finditer(question):
         word = match.group("kind").casefold()
         labels = [match.group("label"), *re.findall(rf"{LABEL}|(?i:{_any_of(_words()['numbers'])})", match["more"])]
@@ -191,7 +191,6 @@ def _by_number(question: str) -> list[Reference]:
         if re.fullmatch(r"[A-Z]", labels[0]) and following not in ("", "of", "in", "on", "about"):
             continue  # “the table I made”
         for label in labels:
-            spelled = {word: str(place) for place, word in enumerate(_words()["numbers"], start=1)}
             label = spelled.get(label.casefold(), label)
             found.append(
                 Reference(
@@ -343,10 +342,10 @@ def wanted(question: str, found: Sequence[Reference]) -> Wanted:
             return Wanted("next" if follows else "previous", about=match["rest"])
         if re.search(telling, match["rest"], re.I):
             return Wanted("section", about=match["rest"])
-    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['next'])})|\bnext\s+(?:{kinds})", low) and found:
-        return Wanted("next")
-    if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()['previous'])})|\bprevious\s+(?:{kinds})", low) and found:
-        return Wanted("previous")
+    beside: tuple[Want, ...] = ("next", "previous") if found else ()
+    for what in beside:
+        if re.search(rf"\b(?:{kinds})\s+(?:{_any_of(_words()[what])})|\b{what}\s+(?:{kinds})", low):
+            return Wanted(what)
     several = _any_of(word for word, kind in _kinds().items() if kind == "section" and word.endswith("s"))
     if match := re.search(
         rf"^(?:what|which|list|name|give)\b.{{0,20}}?\b(?:sub-?)?(?:{several})\b(?P<rest>.*)", question, re.I

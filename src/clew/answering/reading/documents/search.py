@@ -7,10 +7,12 @@ AskedPassages  the passages for one question: the best of them, and scores of an
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from math import sqrt
 from operator import or_
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from clew.core.proper_names import PhraseMatcher, title_forms
 from clew.core.schema import READABLE
 from clew.core.types import EMPTY, IntArray, NodeSet, Ranking
-from clew.store.graph.protocol import StoredKnowledgeBase
+from clew.store.graph.protocol import KnowledgeBase, StoredKnowledgeBase
 from clew.store.index.lexical import LexicalIndex
 from clew.store.index.vectors import VectorIndex
 
@@ -32,7 +34,7 @@ def readable_nodes(kb: StoredKnowledgeBase) -> NodeSet:
     return NodeSet.of(np.concatenate([kb.nodes(name).array for name in types]))
 
 
-def contents(kb: StoredKnowledgeBase, node: int) -> NodeSet:
+def contents(kb: KnowledgeBase, node: int) -> NodeSet:
     """Return the passages and tables of a document, a page or a section."""
     stored = [relation for relation in CONTENTS if relation in kb.schema.relation_names]
     return reduce(or_, (kb.neighbors(NodeSet.of([node]), relation, "out") for relation in stored), EMPTY)
@@ -66,15 +68,13 @@ class QuestionTerms:
     def __init__(self, question: str, lexical: LexicalIndex) -> None:
         known = [term for term in dict.fromkeys(lexical.terms(question)) if lexical.frequency(term)]
         self.weights = np.array([lexical.idf(term) for term in known], dtype=np.float64)
-        self._having = [lexical.having(term).array for term in known]
+        self._having = list(map(lexical.having, known))
 
     def presence(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return one row per node and one column per term: whether the node contains the term."""
         present = np.zeros((len(nodes), len(self._having)), dtype=np.bool_)
         for column, having in enumerate(self._having):
-            places = np.searchsorted(having, nodes)
-            places[places == len(having)] = 0
-            present[:, column] = having[places] == nodes
+            present[:, column] = having.holds(nodes)
         return present
 
 
@@ -178,10 +178,7 @@ class AskedPassages:
 
     def cosines(self, nodes: IntArray) -> NDArray[np.float64]:
         """Return the similarity of each passage with the question. Compute missing vectors."""
-        order = np.argsort(nodes)
-        cosines = np.empty(len(nodes))
-        cosines[order] = self.search.vectors.similarities(self.question, NodeSet(nodes[order]))
-        return cosines
+        return self._scored(self.search.vectors.similarities, nodes)
 
     @property
     def has_all_vectors(self) -> bool:
@@ -190,7 +187,11 @@ class AskedPassages:
 
     def words(self, nodes: IntArray) -> NDArray[np.float64]:
         """Return the BM25 score of each passage."""
+        return self._scored(self.search.lexical.scores, nodes)
+
+    def _scored(self, scores: Callable[[str, NodeSet], NDArray[Any]], nodes: IntArray) -> NDArray[np.float64]:
+        """Return the scores of an index for nodes in any order."""
         order = np.argsort(nodes)
-        scores = np.empty(len(nodes))
-        scores[order] = self.search.lexical.scores(self.question, NodeSet(nodes[order]))
-        return scores
+        found = np.empty(len(nodes))
+        found[order] = scores(self.question, NodeSet(nodes[order]))
+        return found

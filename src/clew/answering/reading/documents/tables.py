@@ -269,23 +269,23 @@ class TableQuestions(LearnedReader):
         return execute(self.base.kb, self.names, translator.interpretation(plan))
 
     def _carried_out(self, understanding: Understanding) -> TableAnswer | None:
-        certainty = understanding.certainty
-        for meaning in understanding.meanings[:1]:
-            plan = meaning.plan
-            if plan.form not in ANSWERED or plan.is_difference != asks_difference(understanding.question):
-                continue
-            found = self._executed(meaning)
-            value = found.value
-            if found.table is not None:
-                value = ", ".join(dict.fromkeys(value_text(row[-1]) for row in found.table.rows))
-            if value is not None:
-                is_value = meaning.plan.form == "value" and found.asked.attribute is not None
-                text = self._with_unit(shown(value), found.asked.attribute or "") if is_value else shown(value)
-                return TableAnswer(text, value, (), self._rows(found), certainty, said(meaning))
-            if names := self._names(understanding.question, meaning, found):
-                more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-                text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
-                return TableAnswer(text, None, names, self._rows(found), certainty, said(meaning))
+        meaning, certainty = next(iter(understanding.meanings), None), understanding.certainty
+        if meaning is None or meaning.plan.form not in ANSWERED:
+            return None
+        if meaning.plan.is_difference != asks_difference(understanding.question):
+            return None
+        found = self._executed(meaning)
+        value = found.value
+        if found.table is not None:
+            value = ", ".join(dict.fromkeys(value_text(row[-1]) for row in found.table.rows))
+        if value is not None:
+            is_value = meaning.plan.form == "value" and found.asked.attribute is not None
+            text = self._with_unit(shown(value), found.asked.attribute or "") if is_value else shown(value)
+            return TableAnswer(text, value, (), self._rows(found), certainty, said(meaning))
+        if names := self._names(understanding.question, meaning, found):
+            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+            text = ", ".join(names[:SHOWN]) + more + self._extreme(meaning, found)
+            return TableAnswer(text, None, names, self._rows(found), certainty, said(meaning))
         return None
 
     def _names(self, question: str, meaning: Meaning, found: Execution) -> tuple[str, ...]:
@@ -328,17 +328,18 @@ class TableQuestions(LearnedReader):
     def _together(self, form: Form, question: str) -> TableAnswer | None:
         """Return the sum or mean of an attribute over the rows that a meaning is about."""
         understanding = self.generous.understood(question)
-        for meaning in understanding.meanings[:1]:
-            plan = meaning.plan
-            attribute = None if plan.attribute is None else self.vocabulary.attributes[plan.attribute]
-            if attribute is None or attribute.kind not in NUMBERS or plan.form not in ("max", "min", "value"):
-                continue
-            found = self._executed(meaning, replace(plan, form=form, asked=None))
-            if found.value is not None:
-                words = f"{form} {said(meaning).removeprefix('max ').removeprefix('min ')}"
-                text = self._with_unit(shown(found.value), attribute.name)
-                return TableAnswer(text, found.value, (), self._rows(found), understanding.certainty, words)
-        return None
+        meaning = next(iter(understanding.meanings), None)
+        if meaning is None or meaning.plan.attribute is None or meaning.plan.form not in ("max", "min", "value"):
+            return None
+        attribute = self.vocabulary.attributes[meaning.plan.attribute]
+        if attribute.kind not in NUMBERS:
+            return None
+        found = self._executed(meaning, replace(meaning.plan, form=form, asked=None))
+        if found.value is None:
+            return None
+        words = f"{form} {said(meaning).removeprefix('max ').removeprefix('min ')}"
+        text = self._with_unit(shown(found.value), attribute.name)
+        return TableAnswer(text, found.value, (), self._rows(found), understanding.certainty, words)
 
 
 def _is_asked(header: str, asked: set[str], used: set[str]) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import dropwhile
 from typing import Literal
 
 from clew.store.index.tokens import stop_words, terms, tokenise
@@ -107,10 +108,8 @@ class Asked:
         words = [token.text for token in tokenise(self.text[self._asking.end(1) :])][:9]
         if self._word not in ("what", "which") and words[:2] not in (["is", "the"], ["was", "the"]):
             return None
-        while words and words[0] in _BEFORE_NOUNS:
-            words = words[1:]
         phrase: list[str] = []
-        for word in words:
+        for word in dropwhile(_BEFORE_NOUNS.__contains__, words):
             if phrase and (word in _PHRASE_ENDS or word in stop_words()):
                 break
             phrase.append(word)

@@ -208,11 +208,8 @@ class Evidence:
 
 
 def _words(text: str) -> tuple[tuple[str, int], ...]:
-    found = []
-    for token in tokenise(text):
-        for meaning in as_meanings(terms(token.text)):
-            found.append((meaning, text.count(" ", 0, token.start)))
-    return tuple(found)
+    places = ((token.text, text.count(" ", 0, token.start)) for token in tokenise(text))
+    return tuple((meaning, place) for word, place in places for meaning in as_meanings(terms(word)))
 
 
 def _edge_word(parts: list[str]) -> str:

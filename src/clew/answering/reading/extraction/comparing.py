@@ -93,10 +93,8 @@ def maker(text: str, verb: str, sources: Sequence[Source]) -> int | None:
 
 def titled(key: str, sources: Sequence[Source]) -> int | None:
     """Return the source whose title has this name key."""
-    for place, source in enumerate(sources):
-        if any(name_key(form) == key for form in title_forms(source.title)):
-            return place
-    return None
+    forms = (map(name_key, title_forms(source.title)) for source in sources)
+    return next((place for place, own in enumerate(forms) if key in own), None)
 
 
 _EARLIER = re.compile(r"\b(?:first|older|oldest|elder|earlier|earliest|before)\b", re.IGNORECASE)

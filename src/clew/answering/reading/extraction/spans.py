@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from clew.core.proper_names import proper_names
@@ -82,18 +83,11 @@ def _names(text: str) -> Iterator[SentenceSpan]:
 def _phrases(text: str) -> Iterator[SentenceSpan]:
     """Yield runs of up to four plain words between stop words and punctuation."""
     for run in _PLAIN.finditer(text):
-        start = None
-        end = run.start()
-        for word in re.finditer(r"\S+", run.group()):
-            if word.group() in stop_words():
-                if start is not None:
-                    yield from _tails(text, start, end)
-                start = None
-                continue
-            start = run.start() + word.start() if start is None else start
-            end = run.start() + word.end()
-        if start is not None:
-            yield from _tails(text, start, end)
+        words = re.finditer(r"\S+", run.group())
+        for is_stop_word, some in groupby(words, key=lambda word: word.group() in stop_words()):
+            if not is_stop_word:
+                phrase = list(some)
+                yield from _tails(text, run.start() + phrase[0].start(), run.start() + phrase[-1].end())
 
 
 def _tails(text: str, start: int, end: int) -> Iterator[SentenceSpan]:
