@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,8 @@ def test_a_name_may_also_be_a_value_of_an_attribute(base):
     _, named = find_named("Who works on Aurora?", base.tools.kb, base.tools.names)
     assert all(taken for taken, _ in assignments(named))
     assert [] in [taken for taken, _ in assignments(named, {"aurora"})]
+    number = replace(named[0], text="366")
+    assert [] in [taken for taken, _ in assignments([number])]
 
 
 def test_words_of_the_schema_in_another_number_and_words_for_amounts_are_no_names():

@@ -318,6 +318,12 @@ def test_the_name_of_a_table_s_own_noun_names_its_rows_even_if_some_share_it(tmp
     assert [row["name"] for row in piece.table.to_pylist()] == ["Old Mill"] * 3 + ["Harbour"] * 2
 
 
+def test_numbers_in_a_column_of_names_are_names(tmp_path):
+    (tmp_path / "trips.csv").write_text("trip_id,trip_short_name\na1,366\na2,101\na3,329\n")
+    (piece,) = read_sources([tmp_path / "trips.csv"]).nodes
+    assert [row["name"] for row in piece.table.to_pylist()] == ["366", "101", "329"]
+
+
 def test_a_text_that_repeats_the_name_of_its_own_row_is_no_reference(tmp_path):
     rows = "".join(
         f"{name},{name if name != 'Rocket' else 'Robot'},{name[:2]}\n" for name in ("Rocket", "Robot", "Bed")

@@ -537,12 +537,12 @@ def assignments(
 ) -> list[tuple[list[tuple[NamedSpan, Sense]], float]]:
     """Return assignments of senses to mentions with their scores, the likeliest first.
 
-    A name may also be one of the `values` of attributes: "octopus villagers".
+    A name may also be a number, or one of the `values` of attributes: "octopus villagers".
     """
     options: list[list[tuple[Sense | None, float]]] = []
     for one in named:
         senses: list[tuple[Sense | None, float]] = [(s, LESSER * place) for place, s in enumerate(one.senses[:2])]
-        may_be_another = one.is_doubtful or one.text.lower() in values
+        may_be_another = one.is_doubtful or one.text.isdecimal() or one.text.lower() in values
         options.append([*senses, (None, IGNORED[one.is_exact])] if may_be_another else senses)
     every = sorted(itertools.product(*options), key=lambda chosen: -sum(cost for _, cost in chosen))
     return [

@@ -160,8 +160,8 @@ def _typed(raw: RawTable) -> dict[str, tuple[pa.ChunkedArray, str]]:
     for column, cells in zip(raw.table.column_names, raw.table.columns, strict=True):
         typed, unit = (cells, "") if raw.typed or not is_text(cells.type) else typed_with_unit(cells)
         is_decimal = pa.types.is_floating(typed.type) and not pc.all(pc.equal(pc.floor(typed), typed)).as_py()
-        is_code = is_decimal and f"_{plain(column)}".endswith(KEY_ENDINGS)
-        found[column] = (cells, "") if is_code else (typed, unit)  # the code 11.10 is not 11.1
+        is_code = is_decimal and f"_{plain(column)}".endswith(KEY_ENDINGS)  # 11.10 is not 11.1
+        found[column] = (cells, "") if is_code or plain(column).endswith("_name") else (typed, unit)
     return found
 
 
