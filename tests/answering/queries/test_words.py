@@ -20,6 +20,7 @@ SCHEMA = Schema(
         Relation("held_at", "concert", "stadium", 3),
         Relation("flows_through", "river", "city", 2),
         Relation("owns", "owner", "dog", 3),
+        Relation("dog_in_hut", "dog", "hut", 3),
     ),
     {"opened": "date", "length": "number", "year": "integer", "age": "integer", "colour": "text"},
 )
@@ -31,6 +32,12 @@ SCHEMA = Schema(
         ('find h where (h: hut) and h.opened < "1920"', "huts opened before 1920"),
         ("find r where (r: river) order by r.length desc first 5", "the five rivers with the highest length"),
         ('find r where (r: river) -[flows_through]-> "Paris": city', "rivers that flow through Paris"),
+        ('find d where (d: dog) -[dog_in_hut]-> "Forno": hut', "dogs in Forno"),
+        ('find h where "Rex": dog -[dog_in_hut]-> (h: hut)', "huts that have the dog Rex"),
+        (
+            "find h where (d: dog) -[dog_in_hut]-> (h: hut) and d.age > 3",
+            "huts that have dogs whose age is more than 3",
+        ),
         (
             "find s, count(c) where (c: concert) -[held_at]-> (s: stadium) group by s",
             "the number of concerts for each stadium",

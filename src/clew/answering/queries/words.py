@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from clew.answering.queries.kinds import CALL_KINDS, Scope
 from clew.answering.queries.linking import below
 from clew.answering.queries.schema_words import (
+    PREPOSITIONS,
     attribute_words,
     conditions_in_words,
     is_countable,
@@ -560,6 +561,13 @@ class Phrase:
         verb = row.display or row.name
         if not edge.directed:
             return VerbClause(f"{are} connected with", f"{other} by “{label_of(verb)}”", is_long)
+        head, tail = kind_in_words(schema, row.head), kind_in_words(schema, row.tail)
+        between = label_of(verb).removeprefix(f"{head} ").removesuffix(f" {tail}")
+        if label_of(verb) == f"{head} {between} {tail}" and f" {between}".endswith(PREPOSITIONS):  # hop_in_recipe
+            if edge.head == name:
+                return VerbClause(f"{are} {between}", other, is_long)
+            has = of_many("has", negated=negated, one=one)
+            return VerbClause(f"{has} the {head}" if is_named else has, other, is_long)
         if edge.head == name or row.inverse:
             label, end = (verb, row.tail) if edge.head == name else (row.inverse, row.head)
             said, noun = _verb(schema, label, end, negated=negated, one=one)
