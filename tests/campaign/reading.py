@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+import zipfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -141,7 +142,20 @@ def _source_files(pick: random.Random, folder: Path) -> list[Path]:
     files = [folder / f"{name}{ending}" for name, ending, _ in made]
     for file, (*_, content) in zip(files, made, strict=True):
         file.write_bytes(content)
-    return files
+    return [_archive(pick, files)] if pick.random() < 0.15 else files
+
+
+def _archive(pick: random.Random, files: list[Path]) -> Path:
+    """The files in a ZIP archive, half the time a damaged one."""
+    archive = files[0].with_name("source.zip")
+    with zipfile.ZipFile(
+        archive, "w", pick.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+    ) as packed:
+        for file in files:
+            packed.write(file, pick.choice(["", "inner/", "../"]) + file.name)
+    if pick.random() < 0.5:
+        archive.write_bytes(hostile.cut_and_flipped(archive.read_bytes(), pick))
+    return archive
 
 
 def query_texts(writers: Writers, seed: int, _: Path) -> list[str]:
