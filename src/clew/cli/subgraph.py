@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
     from clew.store.graph.protocol import KnowledgeBase
 
-Entities = Annotated[
-    list[str], Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
-]
-
 
 def subgraph(
     base: opt.AnyBase,
-    entities: Entities,
+    entities: Annotated[
+        list[str], Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
+    ],
     svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
     text: Annotated[bool, Option("--text", help="Print text, the default without --svg.")] = False,
     model: Annotated[str, Option("--model", help="Language model that writes sentences about it.")] = "none",

@@ -324,8 +324,6 @@ def feedback(
 Documents = Annotated[
     list[Path], Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
 ]
-Teacher = Annotated[Path | None, Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")]
-CrossEncoder = Annotated[Path | None, Option("--start", help="Folder of a cross-encoder (transformers) to start from.")]
 Start = Annotated[
     str, Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
 ]
@@ -336,7 +334,9 @@ Licence = Annotated[str, Option("--licence", help="Licence of the data, for the 
 def passages(
     sources: Documents,
     output: Weights,
-    start: CrossEncoder = None,
+    start: Annotated[
+        Path | None, Option("--start", help="Folder of a cross-encoder (transformers) to start from.")
+    ] = None,
     left_out: LeftOut = None,
     epochs: Epochs = 4,
     seed: Seed = 0,
@@ -353,7 +353,9 @@ def passages(
 def next_passage(
     sources: Documents,
     output: Weights,
-    teacher: Teacher = None,
+    teacher: Annotated[
+        Path | None, Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")
+    ] = None,
     left_out: LeftOut = None,
     epochs: Epochs = 5,
     seed: Seed = 0,
