@@ -268,11 +268,6 @@ class ReaderFitting(Descent):
 
     settings: ReaderSettings
 
-    @classmethod
-    def open(cls, settings: ReaderSettings, say: Callable[[str], None]) -> ReaderFitting:
-        """Create a trainer, on a GPU if available."""
-        return cls.start(networks.open_torch(), settings.seed, say, settings=settings)
-
     # 1 Meaning
 
     def fit_meaning(self, schemas: Sequence[Tokenised]) -> tuple[Any, list[float]]:
@@ -429,7 +424,8 @@ def fit_reader(
     """Train on all schemas and write the weights. Return the losses of the first and last epoch."""
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
-    fitting, tokens = ReaderFitting.open(settings, say), word_tokens()
+    fitting = ReaderFitting.start(networks.open_torch(), settings.seed, say, settings=settings)
+    tokens = word_tokens()
     learned, kept = split(schemas, 0, settings.folds, settings.seed)
     meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in learned])
     choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)
