@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -73,12 +74,9 @@ def evaluate(
             on_row(row)
         todo = [question for question in questions if question.id not in rows]
         waiting, pending = 0, ""
-
-        def judged_here(question: Question) -> QuestionRow | errors.PendingError:
-            return judged(question, answering, setup, names_of, name_of)
-
+        here = partial(judged, answering=answering, setup=setup, names_of=names_of, name_of=name_of)
         left = takewhile(lambda _: not interrupted(), todo)
-        for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
+        for _, done in elsewhere(left) if elsewhere else as_completed(here, left, concurrency):
             if isinstance(done, errors.PendingError):
                 waiting, pending = waiting + 1, str(done)
                 continue
