@@ -17,7 +17,7 @@ from clew.answering.methods.subgraph_reranking.features import FeaturePipeline, 
 from clew.answering.methods.subgraph_reranking.graph_to_text import HIGHLIGHT
 from clew.answering.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts
 from clew.answering.methods.subgraph_reranking.rankers import LinearModel, ObliviousTrees, TabularModel, neural_texts
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, needing
 from clew.core.schema import Schema, schema_of
 from clew.lab.training.descent import minimize
 from clew.lab.training.labelled import FeatureTable, Importance, LabelledPool, hit_at_1, permutation_importance
@@ -88,10 +88,8 @@ class TreeFit:
 
 def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSettings = TreeSettings()) -> TreeFit:
     """Search the grid, with early stopping on the validation questions."""
-    try:
+    with needing("train", "catboost"):
         import catboost
-    except ImportError:
-        raise MissingExtraError("catboost", "train") from None
     learning = catboost.Pool(train.rows, train.right.astype(np.float64))
     watching = catboost.Pool(validation.rows, validation.right.astype(np.float64))
 
