@@ -44,10 +44,8 @@ def is_unseen(kind):
 
 def make_pools(given):
     from clew.answering.methods.subgraph_reranking.features import FeaturePipeline
-    from clew.answering.methods.subgraph_reranking.method import open_source
-    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.lab.datasets.load import load_dataset
-    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.benchmark import Benchmark
     from clew.lab.evaluation.rankers import PoolMaker
     from clew.lab.training.labelled import split_of
     from clew.models.opening import open_model
@@ -61,10 +59,7 @@ def make_pools(given):
     for number, dataset in enumerate(sets, start=1):
         benchmark = Benchmark(dataset, model=open_model(given.model))
         tools = benchmark.tools
-        source = open_source(tools, given.source, given.candidates)
-        maker = PoolMaker(
-            tools.kb, source, SubgraphExtractor(tools.kb), benchmark.rule, aliases_in(tools.kb), given.candidates
-        )
+        maker = PoolMaker.of(benchmark, given.source, given.candidates)
         for pool in maker.pools(dataset.questions, lambda done, of: done % 50 or print(f"{done} of {of}", flush=True)):
             found.append(pool)
             hops.append(str(number) if given.set == "metaqa" else pool.type)

@@ -40,13 +40,24 @@ def ask(
     method: opt.Method = "auto",
     k: opt.Shown = 10,
     every: opt.ShownAll = False,
-    more: opt.ShownMore = False,
+    more: Annotated[bool, Option("--more", help="Show the other passages of documents with their evidence.")] = False,
     option: opt.Options = None,
     no_kinds: opt.NoKinds = False,
-    fix: opt.Fix = None,
-    exclude: opt.Exclude = None,
-    relation: opt.RelationFix = None,
-    type: opt.TypeFix = None,
+    fix: Annotated[
+        list[str] | None, Option("--fix", metavar="NAME=KEY", help="Link a name in the question to a node, repeatable.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, Option("--exclude", metavar="NAME", help="Words that are not a name, repeatable.")
+    ] = None,
+    relation: Annotated[
+        list[str] | None,
+        Option(
+            "--relation",
+            metavar="OLD=NEW",
+            help="Replace a relation in the interpretation of the question. `OLD=^OLD` reverses it.",
+        ),
+    ] = None,
+    type: Annotated[str | None, Option("--type", help="Node type of the answers.")] = None,
     model: opt.Model = "none",
     embedder: opt.EmbedderOption = None,
     groups: opt.Groups = None,

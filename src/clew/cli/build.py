@@ -55,73 +55,66 @@ Sources = Annotated[
     list[str] | None,
     Argument(metavar="SOURCE…", help="Files or folders to read, or sqlite:///FILE.", show_default=False),
 ]
-Output = Annotated[str, Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")]
 NodeFiles = Annotated[Files, Option("--nodes", help="A file to read as nodes.")]
 EdgeFiles = Annotated[Files, Option("--edges", help="A file to read as edges.")]
 TripleFiles = Annotated[Files, Option("--triples", help="A file to read as triples without a header.")]
 Map = Annotated[list[str] | None, Option("--map", metavar="ROLE=COLUMN", help="Such as name=title.")]
-Class = Annotated[str | None, Option("--class", help="Node type of subjects in untyped triples, such as movie.")]
-SchemaFile = Annotated[
-    Path | None, Option("--schema", help="TOML file that edits the schema. Default: schema.toml next to the sources.")
-]
 Encoding = Annotated[str | None, Option("--encoding", help="Encoding of text files. Default: UTF-8.")]
-Language = Annotated[str, Option("--language", help="Language of labels in RDF and Wikidata.")]
-Trust = Annotated[bool, Option("--trust", help="Read STaRK's pickles, through a restricted reader.")]
-Embed = Annotated[Literal["lazy", "all"], Option("--embed", help="Compute vectors when needed, or all of them now.")]
-Documents = Annotated[bool, Option("--documents", help="Read every file as a document, tables included.")]
-Graph = Annotated[
-    str | None, Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn.")
-]
-Neighbours = Annotated[int, Option("--neighbours", min=1, help="Neighbours per passage and kind of edge.")]
-PassageLength = Annotated[
-    int, Option("--passage-length", min=0, help="Characters of a passage. 0 means one sentence each.")
-]
-MostMegabytes = Annotated[int, Option("--most-megabytes", min=1, help="Skip larger documents.")]
-Entities = Annotated[Path | None, Option("--entities", metavar="KB", help="Base of entities in the documents.")]
-Visible = Annotated[
-    Path | None,
-    Option("--visible", metavar="FILE", help='File of access rules: TOML such as "hr/*" = ["hr", "board"].'),
-]
 Widen = Annotated[bool, Option("--widen", help="Allow changes that make data visible to more people.")]
-NodesOnly = Annotated[
-    bool, Option("--nodes-only", help="Read only names, texts and values of a remote graph, for #texts=KB.")
-]
 FollowLinks = Annotated[bool, Option("--follow-links", help="Follow links in a folder, even out of it.")]
-Include = Annotated[
-    list[str] | None,
-    Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
-]
-Exclude = Annotated[
-    list[str] | None, Option("--exclude", metavar="TYPE", help="Skip this type, or keys such as 'http://…/*'.")
-]
 SkipBad = Annotated[bool, Option("--skip-bad", help="Skip and list invalid rows.")]
 
 
 def build(
     sources: Sources = None,
-    output: Output = "base.kb",
+    output: Annotated[
+        str, Option("--output", "-o", metavar="KB", help="The folder to build, or postgresql://…#BASE.")
+    ] = "base.kb",
     nodes: NodeFiles = None,
     edges: EdgeFiles = None,
     triples: TripleFiles = None,
     columns: Map = None,
-    node_type: Class = None,
-    schema: SchemaFile = None,
+    node_type: Annotated[
+        str | None, Option("--class", help="Node type of subjects in untyped triples, such as movie.")
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        Option("--schema", help="TOML file that edits the schema. Default: schema.toml next to the sources."),
+    ] = None,
     encoding: Encoding = None,
-    language: Language = "en",
-    include: Include = None,
-    exclude: Exclude = None,
-    trust: Trust = False,
+    language: Annotated[str, Option("--language", help="Language of labels in RDF and Wikidata.")] = "en",
+    include: Annotated[
+        list[str] | None,
+        Option("--include", metavar="TYPE", help="Read only this type, or keys such as 'http://example.org/*'."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, Option("--exclude", metavar="TYPE", help="Skip this type, or keys such as 'http://…/*'.")
+    ] = None,
+    trust: Annotated[bool, Option("--trust", help="Read STaRK's pickles, through a restricted reader.")] = False,
     skip_bad: SkipBad = False,
-    embed: Embed = "lazy",
-    documents: Documents = False,
-    graph: Graph = None,
-    neighbours: Neighbours = 20,
-    passage_length: PassageLength = 600,
-    most_megabytes: MostMegabytes = 200,
-    entities: Entities = None,
-    visible: Visible = None,
+    embed: Annotated[
+        Literal["lazy", "all"], Option("--embed", help="Compute vectors when needed, or all of them now.")
+    ] = "lazy",
+    documents: Annotated[bool, Option("--documents", help="Read every file as a document, tables included.")] = False,
+    graph: Annotated[
+        str | None, Option("--graph", metavar="KIND,…", help="Edges between passages: tfidf, entity, mentions, knn.")
+    ] = None,
+    neighbours: Annotated[int, Option("--neighbours", min=1, help="Neighbours per passage and kind of edge.")] = 20,
+    passage_length: Annotated[
+        int, Option("--passage-length", min=0, help="Characters of a passage. 0 means one sentence each.")
+    ] = 600,
+    most_megabytes: Annotated[int, Option("--most-megabytes", min=1, help="Skip larger documents.")] = 200,
+    entities: Annotated[
+        Path | None, Option("--entities", metavar="KB", help="Base of entities in the documents.")
+    ] = None,
+    visible: Annotated[
+        Path | None,
+        Option("--visible", metavar="FILE", help='File of access rules: TOML such as "hr/*" = ["hr", "board"].'),
+    ] = None,
     widen: Widen = False,
-    nodes_only: NodesOnly = False,
+    nodes_only: Annotated[
+        bool, Option("--nodes-only", help="Read only names, texts and values of a remote graph, for #texts=KB.")
+    ] = False,
     follow_links: FollowLinks = False,
     ray: Ray = None,
     as_json: AsJson = False,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -68,16 +68,14 @@ def _show(table: PageTable) -> None:
     out.line((f"{table.note}\n" if table.note else "", "dim"))
 
 
-def show_failure(label: str, failure: dict[str, object]) -> None:
+def show_failure(label: str, failure: dict[str, Any]) -> None:
     """Print a failed question with the answers found and the trace."""
-    out.line((str(failure["question"]), "bold"), "  ", (f"{label}, {failure['id']}", "dim"))
+    out.line((failure["question"], "bold"), "  ", (f"{label}, {failure['id']}", "dim"))
     for name in ("gold", "found", "places", "error", "fallbacks"):
-        value = failure[name]
-        if value:
+        if value := failure[name]:
             shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
             out.line((f"  {name}", "dim"), f" {shown}")
-    trace = failure["trace"]
-    for line in trace if isinstance(trace, list) else ():
+    for line in failure["trace"]:
         out.line(("  │", "dim"), f" {line}")
     out.line()
 
@@ -222,7 +220,6 @@ def show(runs: list[Run], as_json: bool) -> None:
 @contextmanager
 def live_metrics(method: str, dataset: Dataset) -> Iterator[Callable[[QuestionRow], None]]:
     """Show a progress bar with the metrics so far. Yield a function to call with each row."""
-
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from clew.lab.evaluation.judging import PRIMARY

@@ -76,7 +76,6 @@ def run(
     """Answer the pending requests of a folder with a model of your choice, on a GPU if available."""
     from clew.models import batch_runner
     from clew.models.batch import answer_batch
-    from clew.models.batch_runner import waiting
     from clew.models.opening import open_model
 
     if not (folder / "requests.jsonl").is_file():
@@ -89,7 +88,7 @@ def run(
             raise InputError(f"--model {model}: expected a model that answers, such as http://127.0.0.1:8080/v1#qwen")
         with progress_bar("replies") as move:
             added = answer_batch(folder, opened, on_reply=move)
-    left = len(waiting(folder))
+    left = len(batch_runner.waiting(folder))
     tell(as_json, {"added": added, "waiting": left}, f"{added:,} replies added, {left:,} requests wait")
 
 

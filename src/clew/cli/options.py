@@ -37,31 +37,15 @@ Options = Annotated[
 Method = Annotated[str, Option("--method", "-m", help="Method for answering, see `clew methods`.")]
 Shown = Annotated[int, Option("-k", min=1, help="Number of answers to show.")]
 ShownAll = Annotated[bool, Option("--all", help="Show all answers.")]
-ShownMore = Annotated[bool, Option("--more", help="Show the other passages of documents with their evidence.")]
 NoKinds = Annotated[bool, Option("--no-kinds", help="Match names exactly, without their descendants in a hierarchy.")]
 EstimateOnly = Annotated[bool, Option("--estimate", help="Estimate the cost without calling the model.")]
 TraceFile = Annotated[Path | None, Option("--trace", help="Write the steps to this file as JSON lines.")]
 Force = Annotated[bool, Option("--force", help="Overwrite files that exist already.")]
-Fix = Annotated[
-    list[str] | None, Option("--fix", metavar="NAME=KEY", help="Link a name in the question to a node, repeatable.")
-]
-Exclude = Annotated[
-    list[str] | None, Option("--exclude", metavar="NAME", help="Words that are not a name, repeatable.")
-]
 
 Groups = Annotated[
     str | None,
     Option("--groups", metavar="GROUP,…", help="Show the base as visible to these groups. Default: the whole base."),
 ]
-RelationFix = Annotated[
-    list[str] | None,
-    Option(
-        "--relation",
-        metavar="OLD=NEW",
-        help="Replace a relation in the interpretation of the question. `OLD=^OLD` reverses it.",
-    ),
-]
-TypeFix = Annotated[str | None, Option("--type", help="Node type of the answers.")]
 
 Model = Annotated[
     str,

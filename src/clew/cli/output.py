@@ -17,8 +17,6 @@ from clew.core.texts import shown_json, shown_text
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-    from rich.tree import Tree
 
 MOST_ROWS = 500
 """Maximum number of table rows to print."""
@@ -52,10 +50,6 @@ class Screen:
         plain_or_styled = ((piece, "") if isinstance(piece, str) else piece for piece in pieces)
         shown = "".join(typer.style(shown_text(text), **STYLES[style]) for text, style in plain_or_styled)
         typer.echo(shown, err=self.is_error, color=False if os.environ.get("NO_COLOR") else None)
-
-    def draw(self, shown: Table | Tree) -> None:
-        """Print a rich table or tree."""
-        self.console.print(shown)
 
     @cached_property
     def console(self) -> Console:
@@ -100,7 +94,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in rows[:MOST_ROWS]:
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else escape(str(cell)) for cell in row))
-    out.draw(table)
+    out.console.print(table)
     if len(rows) > MOST_ROWS:
         out.line(f"… and {len(rows) - MOST_ROWS:,} more: --json lists them all")
 

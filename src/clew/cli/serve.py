@@ -142,7 +142,7 @@ def serve(
         Budget(dollars=max_cost, calls=max_calls),
         workers or min(os.cpu_count() or 1, MOST_WORKERS),
         group_names(groups) or (),
-        (lambda line: err.line(line)) if log else None,
+        err.line if log else None,
         warm=True,
     )
     os.environ.pop("CLEW_TOKEN", None)  # child processes need no token
@@ -158,7 +158,6 @@ def _provider(file: Path, *, has_users: bool) -> Provider:
 
 
 def _refuse_files(state: str, given: Mapping[str, object]) -> None:
-
     if not is_postgres(state):
         raise InputError("--state requires a database: pass postgresql://USER@HOST/DATABASE")
     for option, place in given.items():
@@ -186,7 +185,6 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List the users of a server, or reset a password. Use the page for all other changes."""
-
     with needing("web"):
         from clew.server.store import Actor
         from clew.server.team.team import Team

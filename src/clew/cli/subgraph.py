@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from clew.answering.methods.subgraph_reranking.subgraph import Subgraph
     from clew.store.graph.protocol import KnowledgeBase
 
-Entities = Annotated[
-    list[str], Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
-]
-
 
 def subgraph(
     base: opt.AnyBase,
-    entities: Entities,
+    entities: Annotated[
+        list[str], Argument(metavar="A B [C…]", help="Names or keys. The last entity is the candidate answer.")
+    ],
     svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="Draw the subgraph into this file.")] = None,
     text: Annotated[bool, Option("--text", help="Print text, the default without --svg.")] = False,
     model: Annotated[str, Option("--model", help="Language model that writes sentences about it.")] = "none",
@@ -107,24 +105,18 @@ def subgraphs(
 ) -> None:
     """Write a data set of the subgraphs between each question's entities and its candidate answers."""
     from clew.answering.methods.subgraph_reranking.graph_to_text import GraphWriter
-    from clew.answering.methods.subgraph_reranking.method import open_source
-    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.lab.datasets.load import load_dataset
-    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.benchmark import Benchmark
     from clew.lab.evaluation.rankers import PoolMaker, write_subgraphs
     from clew.models.opening import open_model
-    from clew.store.graph.paths import PathLimits
 
     refuse_existing(output, force=force)
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
     benchmark = Benchmark(dataset, kb, model=open_model(model))
-    tools = benchmark.tools
-    extractor = SubgraphExtractor(tools.kb, PathLimits(most_hops=max_hops))
-    proposing = open_source(tools, source, candidates)
-    maker = PoolMaker(tools.kb, proposing, extractor, benchmark.rule, aliases_in(tools.kb), candidates)
+    maker = PoolMaker.of(benchmark, source, candidates, max_hops)
     telling = open_model(writer)
-    graph_writer = None if telling is None else GraphWriter(telling, tools.kb)
+    graph_writer = None if telling is None else GraphWriter(telling, maker.kb)
     with progress_bar("subgraphs") as move:
         made = write_subgraphs(maker, dataset.questions, output, graph_writer, move)
     if as_json:

@@ -33,7 +33,6 @@ def trace(
     as_json: AsJson = False,
 ) -> None:
     """Show the steps of an answer as a tree: times, results, model calls and fallbacks."""
-
     from rich.markup import escape
     from rich.tree import Tree
 
@@ -53,7 +52,7 @@ def trace(
         _grow(tree, root, replies)
     for fallback in read.fallbacks:
         tree.add(f"[yellow]{escape(fallback.step)}: {escape(fallback.reason)} → {escape(fallback.instead)}[/yellow]")
-    out.draw(tree)
+    out.console.print(tree)
 
 
 def _grow(tree: Tree, step: Step, replies: bool) -> None:

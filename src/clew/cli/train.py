@@ -54,29 +54,17 @@ def ranker(
     as_json: AsJson = False,
 ) -> None:
     """Train a ranker of candidate answers on questions with gold answers, and evaluate it on held-out questions."""
-    from clew.answering.methods.subgraph_reranking.method import graph_writer, open_source
-    from clew.answering.methods.subgraph_reranking.subgraph import SubgraphExtractor
     from clew.lab.datasets.load import load_dataset
-    from clew.lab.evaluation.benchmark import Benchmark, aliases_in
+    from clew.lab.evaluation.benchmark import Benchmark
     from clew.lab.evaluation.rankers import PoolMaker, train_on_questions
     from clew.lab.training.neural_ranker import NeuralSettings
     from clew.lab.training.ranker import RankerSettings, TreeSettings
     from clew.models.opening import open_model
-    from clew.store.graph.paths import PathLimits
 
     dataset = load_dataset(questions)
     dataset = (dataset.with_topics() if topics else dataset).sample(limit, seed)
     benchmark = Benchmark(dataset, kb, model=open_model(model))
-    tools = benchmark.tools
-    maker = PoolMaker(
-        tools.kb,
-        open_source(tools, source, candidates),
-        SubgraphExtractor(tools.kb, PathLimits(most_hops=max_hops)),
-        benchmark.rule,
-        aliases_in(tools.kb),
-        candidates,
-        graph_writer(tools, texts),
-    )
+    maker = PoolMaker.of(benchmark, source, candidates, max_hops, texts)
     settings = RankerSettings(
         kind,
         listed(features),
@@ -86,7 +74,7 @@ def ranker(
     )
     with progress_bar("candidates and subgraphs") as move:
         report = train_on_questions(
-            maker, dataset, tools.kb.schema, tools.embedder, settings, output, source=source, texts=texts, progress=move
+            maker, dataset, benchmark.tools.embedder, settings, output, source=source, texts=texts, progress=move
         )
     if as_json:
         print_json(report.to_json())
@@ -324,8 +312,6 @@ def feedback(
 Documents = Annotated[
     list[Path], Argument(help="Folders with docs/ and questions.jsonl, or files in the form of HotpotQA.")
 ]
-Teacher = Annotated[Path | None, Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")]
-CrossEncoder = Annotated[Path | None, Option("--start", help="Folder of a cross-encoder (transformers) to start from.")]
 Start = Annotated[
     str, Option("--model", metavar="FOLDER[#FILE.gguf]", help="The language model to start from (transformers).")
 ]
@@ -336,7 +322,9 @@ Licence = Annotated[str, Option("--licence", help="Licence of the data, for the 
 def passages(
     sources: Documents,
     output: Weights,
-    start: CrossEncoder = None,
+    start: Annotated[
+        Path | None, Option("--start", help="Folder of a cross-encoder (transformers) to start from.")
+    ] = None,
     left_out: LeftOut = None,
     epochs: Epochs = 4,
     seed: Seed = 0,
@@ -353,7 +341,9 @@ def passages(
 def next_passage(
     sources: Documents,
     output: Weights,
-    teacher: Teacher = None,
+    teacher: Annotated[
+        Path | None, Option("--teacher", help="Folder of a cross-encoder (transformers) for distillation.")
+    ] = None,
     left_out: LeftOut = None,
     epochs: Epochs = 5,
     seed: Seed = 0,

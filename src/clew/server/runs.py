@@ -7,8 +7,10 @@ import re
 import secrets
 import shutil
 import zlib
+from bisect import bisect_left
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -126,10 +128,9 @@ class Metrics:
         route = getattr(scope.get("route"), "path", "unmatched")
         method = scope["method"] if scope["method"] in ("GET", "POST", "PUT", "DELETE", "HEAD") else "other"
         labels = (("method", method), ("route", route))
-        place = next((place for place, most in enumerate(BUCKETS) if seconds <= most), len(BUCKETS))
         with self._lock:
             self._counts["clew_requests_total"][(*labels, ("status", str(status)))] += 1
-            self._times[labels][place] += 1
+            self._times[labels][bisect_left(BUCKETS, seconds)] += 1
             self._sums[labels] += seconds
 
     def count(self, name: str, **labels: str) -> None:
@@ -151,12 +152,10 @@ class Metrics:
                 lines += [f"{name}{_shown(labels)} {count}" for labels, count in sorted(counter.items())]
             lines.append("# TYPE clew_request_seconds histogram")
             for labels, buckets in sorted(self._times.items()):
-                total = 0
-                for most, count in zip((*map(str, BUCKETS), "+Inf"), buckets, strict=True):
-                    total += count
+                for most, total in zip((*map(str, BUCKETS), "+Inf"), accumulate(buckets), strict=True):
                     lines.append(f"clew_request_seconds_bucket{_shown((*labels, ('le', most)))} {total}")
                 lines.append(f"clew_request_seconds_sum{_shown(labels)} {self._sums[labels]:.6f}")
-                lines.append(f"clew_request_seconds_count{_shown(labels)} {total}")
+                lines.append(f"clew_request_seconds_count{_shown(labels)} {sum(buckets)}")
             for name, value in self.gauges.items():
                 lines += [f"# TYPE {name} gauge", f"{name} {value}"]
         return "\n".join(lines) + "\n"

@@ -8,7 +8,6 @@ import io
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import AliasChoices, BaseModel, Field, model_validator
 
@@ -60,7 +59,6 @@ def load_plain(path: Path, split: str | None = None) -> Dataset:
 
 def _question(place: int, record: _Record) -> Question:
     answers = record.answers if isinstance(record.answers, list) else [record.answers]
-    extra: dict[str, Any] = record.model_extra or {}
     return Question(
         id=str(place if record.id is None else record.id),
         text=record.question,
@@ -68,7 +66,7 @@ def _question(place: int, record: _Record) -> Question:
         value=record.value,
         type=record.type,
         topics=tuple(str(topic) for topic in record.topics),
-        extra=extra,
+        extra=record.model_extra or {},
     )
 
 

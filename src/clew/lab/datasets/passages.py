@@ -141,7 +141,6 @@ def load_corpus(path: Path, split: str | None = None) -> Dataset:
     for place, record in enumerate(read_records(file, _CorpusRecord), 1):
         if absent := [title for title in record.gold_titles if title not in by_title]:
             raise InputError(f"{file}: question {place}: no text of the corpus has the gold title {absent[0]!r}")
-        extra: dict[str, Any] = record.model_extra or {}
         questions.append(
             Question(
                 id=str(place if record.id is None else record.id),
@@ -151,7 +150,7 @@ def load_corpus(path: Path, split: str | None = None) -> Dataset:
                 passages=tuple(by_title[title][0] for title in dict.fromkeys(record.gold_titles)),
                 aliases={by_title[title][0]: tuple(by_title[title][1:]) for title in record.gold_titles},
                 structures=tuple(record.gold_structures),
-                extra=extra,
+                extra=record.model_extra or {},
             )
         )
     return Dataset(path.name, tuple(questions), "documents", match="key", paragraphs=pool.paragraphs())

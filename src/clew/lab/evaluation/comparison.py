@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
@@ -64,12 +64,9 @@ def randomisation_test(ours: Sequence[float], theirs: Sequence[float], seed: int
 def holm(p_values: Sequence[float]) -> list[float]:
     """Correct the p-values for multiple comparisons (Holm 1979), in the same order."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    corrected = [0.0] * len(p_values)
-    highest = 0.0
-    for done, place in enumerate(order):
-        highest = max(highest, min(1.0, p_values[place] * (len(p_values) - done)))
-        corrected[place] = highest
-    return corrected
+    scaled = [min(1.0, p_values[place] * (len(order) - done)) for done, place in enumerate(order)]
+    corrected = dict(zip(order, accumulate(scaled, max), strict=True))
+    return [corrected[place] for place in range(len(order))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,19 +32,18 @@ class GoldAnswers:
     def __init__(self, answers: Sequence[str], aliases: Mapping[str, Sequence[str]], match: Match) -> None:
         self.match = match
         self._form = _FORMS[match]
-        self._count = 0
         self._numbers: dict[str, frozenset[int]] = {}
         firsts: set[str] = set()
         for answer in answers:
             first = self._form(answer)
             if not first or first in firsts:
                 continue
+            number = frozenset((len(firsts),))
             firsts.add(first)
-            number = frozenset((self._count,))
-            self._count += 1
-            for name in (first, *map(self._form, aliases[answer])) if answer in aliases else (first,):
+            for name in (first, *map(self._form, aliases.get(answer, ()))):
                 if name:
-                    self._numbers[name] = self._numbers[name] | number if name in self._numbers else number
+                    self._numbers[name] = self._numbers.get(name, _NOTHING) | number
+        self._count = len(firsts)
 
     def __len__(self) -> int:
         return self._count

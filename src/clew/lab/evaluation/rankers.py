@@ -14,20 +14,22 @@ from clew.answering.methods.subgraph_reranking.candidates import CandidateSource
 from clew.answering.methods.subgraph_reranking.drawing import subgraph_json
 from clew.answering.methods.subgraph_reranking.features import FloatArray, make_pool
 from clew.answering.methods.subgraph_reranking.graph_to_text import FaithfulnessRates, GraphWriter, WrittenGraph, rates
+from clew.answering.methods.subgraph_reranking.method import graph_writer, open_source
 from clew.answering.methods.subgraph_reranking.ranker_file import RankerCard, Texts, load_ranker, save_ranker
 from clew.answering.methods.subgraph_reranking.rankers import Ranker, SourceOrder, ranked
 from clew.answering.methods.subgraph_reranking.subgraph import Subgraph, SubgraphExtractor
 from clew.core.disk import written_whole
 from clew.core.errors import InputError
 from clew.core.plots import Bar, bar_plot
-from clew.core.schema import Schema
 from clew.core.version import __version__
 from clew.lab.datasets.questions import Dataset, Match, Question
+from clew.lab.evaluation.benchmark import Benchmark, aliases_in
 from clew.lab.evaluation.comparison import Interval, bootstrap, randomisation_test
 from clew.lab.evaluation.judging import GoldAnswers, NamesOf
 from clew.lab.training.labelled import SPLITS, Importance, LabelledPool, split_of
 from clew.lab.training.ranker import RankerSettings, train_ranker
 from clew.models.protocol import Embedder
+from clew.store.graph.paths import PathLimits
 from clew.store.graph.protocol import KnowledgeBase
 
 
@@ -43,6 +45,22 @@ class PoolMaker:
     candidates: int = 20
     write: Callable[[Sequence[Subgraph]], Sequence[str]] | None = None
     """Converts subgraphs to text. None writes them fact by fact."""
+
+    @classmethod
+    def of(
+        cls, benchmark: Benchmark, source: str, candidates: int, max_hops: int = 4, texts: Texts = "facts"
+    ) -> PoolMaker:
+        """Get candidates for the questions of a benchmark from a source, with paths of at most `max_hops` edges."""
+        tools = benchmark.tools
+        return cls(
+            tools.kb,
+            open_source(tools, source, candidates),
+            SubgraphExtractor(tools.kb, PathLimits(most_hops=max_hops)),
+            benchmark.rule,
+            aliases_in(tools.kb),
+            candidates,
+            graph_writer(tools, texts),
+        )
 
     def pools(
         self, questions: Sequence[Question], progress: Callable[[int, int], None] = lambda _done, _all: None
@@ -129,9 +147,7 @@ class RankerReport:
                 kind: {"questions": count, "hit@1_before": before, "hit@1_after": after}
                 for kind, (count, before, after) in self.by_type.items()
             },
-            "permutation_importance": [
-                {"feature": one.feature, "loss": one.loss, "deviation": one.deviation} for one in self.importance
-            ],
+            "permutation_importance": [asdict(one) for one in self.importance],
             "catboost_importance": dict(self.own_importance),
         }
 
@@ -149,7 +165,6 @@ def split_pools(
 def train_on_questions(
     maker: PoolMaker,
     dataset: Dataset,
-    schema: Schema,
     embedder: Embedder,
     settings: RankerSettings,
     out: Path,
@@ -159,6 +174,7 @@ def train_on_questions(
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> RankerReport:
     """Train on most questions, choose settings on some, and evaluate on the rest. Save the ranker in `out`."""
+    schema = maker.kb.schema
     splits = split_pools(list(maker.pools(dataset.questions, progress)), seed=settings.seed)
     counts = {name: len(pools) for name, pools in splits.items()}
     if not all(counts.values()):

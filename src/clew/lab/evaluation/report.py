@@ -29,11 +29,10 @@ class ReportSection:
 
 def load_runs(folders: Sequence[Path]) -> list[Run]:
     """Load all complete and incomplete runs at or below these folders, with rows sorted by question id."""
-    runs = []
-    for folder in find_runs(folders):
-        setup = read_setup(folder)
-        runs.append(Run(setup, tuple(sorted(read_rows(folder), key=lambda row: row.id))))
-    return runs
+    return [
+        Run(read_setup(folder), tuple(sorted(read_rows(folder), key=lambda row: row.id)))
+        for folder in find_runs(folders)
+    ]
 
 
 def make_report(runs: Sequence[Run], metric: str | None = None) -> list[ReportSection]:

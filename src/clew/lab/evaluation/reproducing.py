@@ -35,11 +35,6 @@ class Published:
     setting: str
     peers: Mapping[str, float]
 
-    def load(self, data: Path) -> Dataset:
-        """Load the table's questions from the data folder."""
-        kind, _, place = self.questions.partition(":")
-        return load_dataset(f"{kind}:{data / place}")
-
 
 @cache
 def published_tables() -> Mapping[str, Published]:
@@ -92,7 +87,8 @@ def reproduce(
     seed: int = 0,
 ) -> Reproduced:
     """Run a table. Reuse the answers already stored in `out`."""
-    dataset = table.load(data).sample(limit, seed)
+    kind, _, place = table.questions.partition(":")
+    dataset = load_dataset(f"{kind}:{data / place}").sample(limit, seed)
     benchmark = Benchmark(dataset)
     runs = []
     for name in methods or table.methods:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -66,22 +67,21 @@ def evaluate(
     KeyboardInterrupt. A second Ctrl-C stops immediately. `elsewhere` replaces local threads. `names_of` returns the
     aliases of a node. `name_of` returns the display name of a gold key.
     """
-    with _folder(out, setup) as (known, keep), _interrupts(on_interrupt) as interrupted:
-        rows = {row.id: row for row in known}
-        for row in known:
+    opened = nullcontext() if out is None else open_run(out, setup)
+    with opened as folder, _interrupts(on_interrupt) as interrupted:
+        rows = {row.id: row for row in (() if folder is None else folder.rows)}
+        for row in rows.values():
             on_row(row)
         todo = [question for question in questions if question.id not in rows]
         waiting, pending = 0, ""
-
-        def judged_here(question: Question) -> QuestionRow | errors.PendingError:
-            return judged(question, answering, setup, names_of, name_of)
-
+        here = partial(judged, answering=answering, setup=setup, names_of=names_of, name_of=name_of)
         left = takewhile(lambda _: not interrupted(), todo)
-        for _, done in elsewhere(left) if elsewhere else as_completed(judged_here, left, concurrency):
+        for _, done in elsewhere(left) if elsewhere else as_completed(here, left, concurrency):
             if isinstance(done, errors.PendingError):
                 waiting, pending = waiting + 1, str(done)
                 continue
-            keep(done)
+            if folder is not None:
+                folder.append(done)
             rows[done.id] = done
             on_row(done)
         if interrupted():
@@ -109,15 +109,6 @@ def _interrupts(say: Callable[[], None]) -> Iterator[Callable[[], bool]]:
         yield lambda: pressed
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _folder(out: Path | None, setup: Setup) -> Iterator[tuple[list[QuestionRow], Callable[[QuestionRow], None]]]:
-    if out is None:
-        yield [], lambda _: None
-        return
-    with open_run(out, setup) as folder:
-        yield folder.rows, folder.append
 
 
 def judged(

@@ -106,14 +106,14 @@ class Tuning:
 
 def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Dataset:
     """Collect confirmed questions and questions from a file. Add synthetic ones if there are fewer than `SYNTHETIC`."""
-    folder = tools.local.folder
+    folder, of_documents = tools.local.folder, tools.kb.schema.holds_passages
     confirmed = [
         Question(f"confirmed-{place}", one.question, tuple(one.answers))
         for place, one in enumerate(read_confirmed(folder))
     ]
     dataset = load_dataset(given) if given else Dataset("own", (), "graph", match="auto")
     own = (*dataset.questions, *confirmed)
-    if len(own) < SYNTHETIC and tools.local.edge_count and not is_documents(tools):
+    if len(own) < SYNTHETIC and tools.local.edge_count and not of_documents:
         with TemporaryDirectory(prefix="clew-tune-") as place:
             made = make_benchmark(tools, Path(place) / "synthetic", BenchmarkOptions(SYNTHETIC - len(own), seed=seed))
             own = (*own, *load_dataset(str(made.folder / "questions.jsonl")).questions)
@@ -122,12 +122,7 @@ def questions_of(tools: OpenBase, given: str | None = None, seed: int = 0) -> Da
             f"{folder} has {len(own)} questions, but tuning needs at least {FEWEST}: confirm some with "
             "`clew feedback`, or pass a file with --questions"
         )
-    return replace(dataset, questions=tuple(own))
-
-
-def is_documents(tools: OpenBase) -> bool:
-    """Return whether the base contains documents. Its edges cannot generate questions."""
-    return tools.kb.schema.holds_passages
+    return replace(dataset, questions=own)
 
 
 def tune(
@@ -145,7 +140,7 @@ def tune(
     shuffled = random.Random(seed).sample(dataset.questions, len(dataset.questions))
     choosing, judging = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
     asked = _Trials(Benchmark(dataset, given=tools), metric)
-    alive = list(candidates or (OVER_DOCUMENTS if is_documents(tools) else OVER_GRAPHS))
+    alive = list(candidates or (OVER_DOCUMENTS if tools.kb.schema.holds_passages else OVER_GRAPHS))
     count, ran_out = min(FIRST, len(choosing)), False
     while not ran_out:
         for one in alive:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from clew.core.disk import refuse_foreign
@@ -88,7 +89,11 @@ def make_benchmark(
     kb = tools.local
     plan, steps, remarks = prepare(tools, wanted, writers)
     log = ProgressLog(folder / LOG)
-    done = synthesise(steps, plan, log, progress, _model_check(writers.ledger)) if plan.count else Synthesis()
+    done = (
+        synthesise(steps, plan, log, progress, partial(_refuse_unfinished, writers.ledger))
+        if plan.count
+        else Synthesis()
+    )
     if wanted.forms:
         wide = Sampler(kb, MAX_ANSWERS, MAX_ANSWERS, steps.sampler.most_uses)
         more = form_rows(wide, _relational(tools, wanted, wide), wanted.forms, wanted.count - plan.count, wanted.seed)
@@ -135,16 +140,12 @@ def estimate_benchmark(tools: OpenBase, wanted: BenchmarkOptions, model: Estimat
     return model.estimate()
 
 
-def _model_check(ledger: Ledger | None) -> Callable[[], None]:
-    """Return a function that raises if a spent budget or an outage left questions without replies."""
-
-    def check() -> None:
-        if ledger is not None and ledger.outage is not None:
-            raise ModelError(f"{ledger.outage}; finished questions are stored, run again to continue")
-        if ledger is not None and ledger.cut_short is not None:
-            raise BudgetError(f"{ledger.cut_short}; finished questions are stored, run again with a larger budget")
-
-    return check
+def _refuse_unfinished(ledger: Ledger | None) -> None:
+    """Raise if a spent budget or an outage left questions without replies."""
+    if ledger is not None and ledger.outage is not None:
+        raise ModelError(f"{ledger.outage}; finished questions are stored, run again to continue")
+    if ledger is not None and ledger.cut_short is not None:
+        raise BudgetError(f"{ledger.cut_short}; finished questions are stored, run again with a larger budget")
 
 
 def choose_templates(

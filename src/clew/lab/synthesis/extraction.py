@@ -98,9 +98,19 @@ class ModelExtractor:
         return TextualRequirement(kept[:TAKEN], "model") if kept else None
 
     def _checked(self, draft: QuestionDraft, found: list[_Property]) -> tuple[Property, ...]:
+        """Return the properties that share words with the text and do not contain the node's name."""
         if self.trusting:
             return tuple(Property(one.text, one.source) for one in found)
-        return _checked(self.kb, draft, found)
+        sources = [name for name, _ in fields(self.kb, draft.gold)]
+        own = frozenset(terms(written(self.kb, draft.gold)))
+        kept = []
+        for one in found:
+            words = terms(one.text)
+            shared = sum(word in own for word in words) / len(words) if words else 0.0
+            if shared >= MIN_SHARED_WORDS and not leaks(one.text, names_of(self.kb, draft.gold)):
+                source = one.source if one.source in sources else sources[0]
+                kept.append(Property(one.text.strip().rstrip("."), source))
+        return tuple(kept)
 
 
 @dataclass(frozen=True)
@@ -159,20 +169,6 @@ def _described(kb: KnowledgeBase, draft: QuestionDraft) -> dict[str, str]:
         "names": "; ".join(names_of(kb, draft.gold)),
         "fields": ", ".join(name for name, _ in said),
     }
-
-
-def _checked(kb: KnowledgeBase, draft: QuestionDraft, found: Sequence[_Property]) -> tuple[Property, ...]:
-    """Return the properties that share words with the text and do not contain the node's name."""
-    sources = [name for name, _ in fields(kb, draft.gold)]
-    own = frozenset(terms(written(kb, draft.gold)))
-    kept = []
-    for one in found:
-        words = terms(one.text)
-        shared = sum(word in own for word in words) / len(words) if words else 0.0
-        if shared >= MIN_SHARED_WORDS and not leaks(one.text, names_of(kb, draft.gold)):
-            source = one.source if one.source in sources else sources[0]
-            kept.append(Property(one.text.strip().rstrip("."), source))
-    return tuple(kept)
 
 
 def _read(completion: Completion) -> list[_Property]:

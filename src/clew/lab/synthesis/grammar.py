@@ -108,13 +108,11 @@ def active(label: str, other: str, negated: bool = False) -> Clause:
     if shape == "verb":
         predicate = f"{label} {other}"
         return Clause((negation(predicate) if negated else predicate,))
+    verb, has = ("is not", "does not have") if negated else ("is", "has")
     if shape in ("participle", "preposition"):
-        verb = "is not" if negated else "is"
         return Clause((f"{verb} {label} {other}",), () if negated else (f"{label} {other}",))
-    has = "does not have" if negated else "has"
     if is_plural(label):
         return Clause((f"{has} {other} among its {label}",), () if negated else (f"with {other} among its {label}",))
-    verb = "is not" if negated else "is"
     return Clause(
         (f"{has} {other} as its {label}",),
         (f"whose {label} {verb} {other}", *(() if negated else (f"with {other} as its {label}",))),
@@ -144,8 +142,7 @@ def passive(label: str, other: str, negated: bool = False) -> Clause:
 
 
 def _noun_of(noun: str, other: str, negated: bool) -> Clause:
-    verb = "is not" if negated else "is"
-    has = "does not have" if negated else "has"
+    verb, has = ("is not", "does not have") if negated else ("is", "has")
     if is_plural(noun):
         return Clause((f"{verb} among the {noun} of {other}",), (f"that {other} {has} among its {noun}",))
     return Clause(

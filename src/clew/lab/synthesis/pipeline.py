@@ -282,14 +282,12 @@ def _key(steps: Steps, draft: QuestionDraft) -> str:
     """Hash everything that determines a result."""
     requirement, template = draft.requirement, draft.requirement.template
     parts = [
-        *(
-            __version__,
-            steps.kb.manifest.generation,
-            template.name,
-            template.kind,
-            template.words,
-            requirement.identity,
-        ),
+        __version__,
+        steps.kb.manifest.generation,
+        template.name,
+        template.kind,
+        template.words,
+        requirement.identity,
         [draft.slot, draft.gold, draft.role, draft.with_text, draft.seed],
         [steps.extractor.name, steps.fuser.name, *(judge.name for judge in steps.judges)],
         requirement.candidates.array.tolist(),

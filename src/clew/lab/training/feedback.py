@@ -53,7 +53,7 @@ def _taught(tools: OpenBase, ranker: PathRanker, confirmed: Confirmed, depth: in
         for ranked in ranker.rank(asked, topic.nodes, depth):
             keys = [ref.key for ref in tools.kb.refs(ranked.ends.array[:MAX_ENDS])]
             fits.append((rightness(keys, confirmed.answers), ranked.path.moves))
-        best = max(fits, key=lambda pair: pair[0], default=(0.0, ()))
-        if best[0] >= MIN_F1:
-            return Taught(ranker.masked(asked, topic.nodes), best[1])
+        score, moves = max(fits, key=lambda pair: pair[0], default=(0.0, ()))
+        if score >= MIN_F1:
+            return Taught(ranker.masked(asked, topic.nodes), moves)
     return None

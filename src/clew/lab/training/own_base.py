@@ -69,12 +69,13 @@ class BaseLessons:
     right: NDArray[np.int64]
     could: NDArray[np.bool_]
     part: NDArray[np.int64]
-    ways: tuple[str, ...]
+    ways: NDArray[np.str_]
 
     def only(self, chosen: NDArray[np.bool_]) -> BaseLessons:
         """Select a subset of the examples."""
-        ways = tuple(way for way, keep in zip(self.ways, chosen, strict=True) if keep)
-        return BaseLessons(self.turned[chosen], self.right[chosen], self.could[chosen], self.part[chosen], ways)
+        return BaseLessons(
+            self.turned[chosen], self.right[chosen], self.could[chosen], self.part[chosen], self.ways[chosen]
+        )
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,8 @@ def fit(tools: OpenBase, asked: Sequence[AskedFor], taught: Sequence[Taught]) ->
         moved = {text: move for text, move in zip(texts, moves, strict=True) if move.any()}
         fitted = Fitted(reader.encoders.version, moved)
     by_way = {}
-    for way, count in Counter(lessons.ways).items():
-        own = np.array(lessons.ways) == way
+    for way, count in Counter(lessons.ways.tolist()).items():
+        own = lessons.ways == way
         by_way[way] = (count, int(before[own].sum()), int(after[own].sum()))
     return FitOutcome(by_way, gained, lost, bool(taken)), fitted
 
@@ -180,7 +181,7 @@ def lessons_of(labels: Labels, asked: Sequence[AskedFor], taught: Sequence[Taugh
         np.array(right),
         np.stack(could),
         np.array(part),
-        tuple(ways.get(head, "reached") for head in heads),
+        np.array([ways.get(head, "reached") for head in heads]),
     )
 
 

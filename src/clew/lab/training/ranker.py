@@ -17,7 +17,7 @@ from clew.answering.methods.subgraph_reranking.features import FeaturePipeline, 
 from clew.answering.methods.subgraph_reranking.graph_to_text import HIGHLIGHT
 from clew.answering.methods.subgraph_reranking.ranker_file import Kind, RankerCard, RankerParts
 from clew.answering.methods.subgraph_reranking.rankers import LinearModel, ObliviousTrees, TabularModel, neural_texts
-from clew.core.errors import InputError, MissingExtraError
+from clew.core.errors import InputError, needing
 from clew.core.schema import Schema, schema_of
 from clew.lab.training.descent import minimize
 from clew.lab.training.labelled import FeatureTable, Importance, LabelledPool, hit_at_1, permutation_importance
@@ -88,15 +88,13 @@ class TreeFit:
 
 def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSettings = TreeSettings()) -> TreeFit:
     """Search the grid, with early stopping on the validation questions."""
-    try:
+    with needing("train", "catboost"):
         import catboost
-    except ImportError:
-        raise MissingExtraError("catboost", "train") from None
     learning = catboost.Pool(train.rows, train.right.astype(np.float64))
     watching = catboost.Pool(validation.rows, validation.right.astype(np.float64))
 
-    def fitted(rate: float, depth: int) -> tuple[float, Any, dict[str, float]]:
-        """Return the validation error, the model and its settings."""
+    def fitted(rate: float, depth: int) -> tuple[Any, dict[str, float]]:
+        """Return the model and its settings, with its validation error."""
         model = catboost.CatBoostRegressor(
             loss_function="RMSE",
             learning_rate=rate,
@@ -111,11 +109,10 @@ def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSetti
         )
         model.fit(learning, eval_set=watching)
         error = float(model.get_best_score()["validation"]["RMSE"])
-        chosen = {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
-        return error, model, chosen
+        return model, {"learning_rate": rate, "depth": depth, "trees": model.tree_count_, "validation_rmse": error}
 
     grid = product(settings.learning_rates, settings.depths)
-    _, model, chosen = min((fitted(*one) for one in grid), key=lambda one: one[0])
+    model, chosen = min((fitted(*one) for one in grid), key=lambda one: one[1]["validation_rmse"])
     return TreeFit(_as_arrays(model), chosen, np.asarray(model.get_feature_importance(), dtype=np.float64))
 
 

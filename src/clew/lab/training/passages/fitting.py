@@ -129,20 +129,17 @@ def tokenised(sources: Sequence[PassageSource]) -> Lessons:
             found = tokenizer.encode(text, add_special_tokens=False)
             cut = slice(reading.LONGEST)
             made.passages.append(Tokens(ids(title, reading.LONGEST_TITLE), found.ids[cut], found.offsets[cut]))
-        for question in source.questions:
-            asked = ids(question.text, reading.LONGEST_QUESTION)
-            made.lessons.extend(_lessons(question, asked, first, made.passages, ids))
-        for cloze in source.clozes:
-            asked = ids(cloze.text, reading.LONGEST_QUESTION)
-            made.clozes.extend(_lessons(cloze, asked, first, made.passages, ids))
+        for questions, lessons in ((source.questions, made.lessons), (source.clozes, made.clozes)):
+            for question in questions:
+                lessons.extend(_lessons(question, first, made.passages, ids))
     return made
 
 
 def _lessons(
-    question: PassageQuestion, asked: Ids, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
+    question: PassageQuestion, first: int, passages: list[Tokens], ids: Callable[[str, int], Ids]
 ) -> Iterator[Lesson]:
     """Yield the question and, if it has several parts, the question with each part known."""
-    right = {}
+    asked, right = ids(question.text, reading.LONGEST_QUESTION), {}
     for place, gold in question.gold.items():
         own = passages[first + place]
         telling = own.covering(*gold.span)

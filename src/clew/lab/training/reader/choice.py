@@ -43,11 +43,8 @@ class PlanOption:
 def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[PlanOption]]:
     """Return the plans for each question that the reader would choose from, given the names."""
     known, found = schema.vocabulary, []
-    scorer, proposer, wording = (
-        QuestionScorer(known, encoders, Labels(known, encoders)),
-        Proposer(known),
-        Wording(known),
-    )
+    scorer = QuestionScorer(known, encoders, Labels(known, encoders))
+    proposer, wording = Proposer(known), Wording(known)
     for one in schema.examples:
         scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
         scores = replace(scores, denied=one.denied_categories)

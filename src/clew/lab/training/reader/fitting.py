@@ -28,6 +28,7 @@ from clew.core.errors import InputError
 from clew.lab.training import networks
 from clew.lab.training.exporting import export_network
 from clew.lab.training.gradient import Descent, Ids
+from clew.lab.training.gradient import parts as in_parts
 from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.reader.choice import (
     IMPOSSIBLE,
@@ -267,11 +268,6 @@ class ReaderFitting(Descent):
 
     settings: ReaderSettings
 
-    @classmethod
-    def open(cls, settings: ReaderSettings, say: Callable[[str], None]) -> ReaderFitting:
-        """Create a trainer, on a GPU if available."""
-        return cls.start(networks.open_torch(), settings.seed, say, settings=settings)
-
     # 1 Meaning
 
     def fit_meaning(self, schemas: Sequence[Tokenised]) -> tuple[Any, list[float]]:
@@ -284,16 +280,13 @@ class ReaderFitting(Descent):
         groups.append({"params": heads, "lr": settings.head_rate})
 
         def batches() -> list[list[tuple[Tokenised, list[int]]]]:
-            found = [
-                (one, part) for one in schemas for part in self._parts(list(range(len(one.texts))), settings.batch)
-            ]
+            found = []
+            for one in schemas:
+                shuffled = self.rng.sample(range(len(one.texts)), len(one.texts))
+                found += [(one, part) for part in in_parts(shuffled, settings.batch)]
             return in_steps(self.rng.sample(found, len(found)), settings.step)
 
         return network, self._descend(network, groups, batches, self._meaning_loss, settings.epochs)
-
-    def _parts(self, whole: list[Any], size: int) -> list[Any]:
-        shuffled = self.rng.sample(whole, len(whole))
-        return [shuffled[at : at + size] for at in range(0, len(shuffled), size)]
 
     def _descend(
         self, network: Any, groups: list[Any], batches: Callable[[], list[Any]], loss: Any, epochs: int
@@ -431,7 +424,8 @@ def fit_reader(
     """Train on all schemas and write the weights. Return the losses of the first and last epoch."""
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
-    fitting, tokens = ReaderFitting.open(settings, say), word_tokens()
+    fitting = ReaderFitting.start(networks.open_torch(), settings.seed, say, settings=settings)
+    tokens = word_tokens()
     learned, kept = split(schemas, 0, settings.folds, settings.seed)
     meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in learned])
     choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)

@@ -103,10 +103,8 @@ class _PlannedQuery:
             case ql.Var(name) | ql.Attribute(name, _) if name in self.types:
                 return name
             case None:
-                own = self.query.pattern.edges
-                ends = {edge.tail for edge in own}
-                roots = [name for name in self.types if name not in ends] if own else list(self.types)
-                roots = list(self.types) if len(self.types) == 1 else roots
+                ends = {edge.tail for edge in self.query.pattern.edges}
+                roots = [name for name in self.types if name not in ends or len(self.types) == 1]
                 if len(roots) == 1:
                     return roots[0]
         raise NoPlanError("no single target")
@@ -188,13 +186,10 @@ class _PlannedQuery:
                     raise NoPlanError("another condition on groups")
             if order is not None:
                 raise NoPlanError("groups chosen and sorted")
-            if isinstance(plain[0], ql.Attribute):
-                return "value", self._attribute(plain[0]), None
-            return "list", None, None
-        if order is not None and query.first is not None:
+        elif order is not None and query.first is not None:
             self._limit()
             return "most" if order.descending else "fewest", None, hop
-        if counts or order is not None:
+        elif counts or order is not None:
             return "each", None, hop
         if isinstance(plain[0], ql.Attribute):
             return "value", self._attribute(plain[0]), None
