@@ -67,7 +67,7 @@ class RemoteNames:
         found: dict[str, list[tuple[int, str]]] = {}
         for portion in pages_of(terms, self.kb.reading.batch):
             query = f"SELECT ?s ?l WHERE {{ VALUES ?l {{ {' '.join(portion)} }} ?s {label} ?l }}"
-            for row in self.kb.endpoint.rows(query, ordered_by="?s ?l"):
+            for row in self.kb.endpoint.rows(query, "?s ?l"):
                 spelling = content(row["l"])
                 for name in owners.get(spelling, ()):
                     found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))
