@@ -273,10 +273,7 @@ class MultiVectorIndex:
     embedder: Embedder
     store: KeptVectors
     pool: int = 50
-    size: int = 256
-    overlap: int = 51
     aggregation: Aggregation = "max"
-    top: int = 3
 
     def rescored(self, query: str, first: Ranking, k: int) -> Ranking:
         """Rerank the pool of a vector search by chunks and return the k best. Beyond the pool the order stays."""
@@ -284,11 +281,11 @@ class MultiVectorIndex:
             return first
         with trace.span("chunk vectors") as span:
             pooled = first.top(self.pool)
-            pieces = [chunks(self.text(node), self.size, self.overlap) for node in pooled.nodes.tolist()]
+            pieces = [chunks(self.text(node)) for node in pooled.nodes.tolist()]
             vector = self.embedder.embed([query], role="query")[0]
             scores = cosines(self._chunk_vectors([piece for document in pieces for piece in document]), vector)
             borders = np.cumsum([len(document) for document in pieces])[:-1]
-            ranked = [aggregate(part, self.aggregation, self.top) for part in np.split(scores, borders)]
+            ranked = [aggregate(part, self.aggregation) for part in np.split(scores, borders)]
             span.note(documents=len(pooled), chunks=len(scores))
         rescored = Ranking.of(pooled.nodes, ranked, k)
         if k <= len(rescored):
