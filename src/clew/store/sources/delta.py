@@ -74,13 +74,11 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     for end in ("head", "tail"):
-        gone = texts_of(delta.delete_nodes)
-        edges = tuple(_kept(piece, pc.is_in(piece.texts(end), value_set=gone)) for piece in edges)
+        edges = _without(edges, end, texts_of(delta.delete_nodes))
     known = texts_of(nodes)
     rules = old.visibility.rules
     changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
-    for piece in delta.upserts.nodes:
-        nodes = tuple(_kept(other, pc.is_in(other.texts("key"), value_set=piece.texts("key"))) for other in nodes)
+    nodes = _without(nodes, "key", texts_of(delta.upserts.nodes))
     given = tuple(_with_groups(piece, edges) for piece in delta.upserts.edges)
     edges, _ = _without_edges(edges, delta.upserts.edges)
     return replace(
@@ -104,9 +102,7 @@ def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
             skipped.append(
                 Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
             )
-    for gone in deleted:
-        nodes = tuple(_kept(piece, pc.is_in(piece.texts("key"), value_set=gone.texts("key"))) for piece in nodes)
-    return nodes, skipped
+    return _without(nodes, "key", texts_of(deleted)), skipped
 
 
 def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
@@ -211,8 +207,7 @@ def _kept_groups(row: Row, before: dict[tuple[str, ...], list[Row]], piece: Piec
 
 
 def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
-    types = {piece.table[name].type for piece in old if name in piece.table.column_names}
-    types = {kind for kind in types if not pa.types.is_null(kind)}
+    types = {piece.table[name].type for piece in old if name in piece.table.column_names} - {pa.null()}
     if not types:
         return None
     kind = common_type(types)
@@ -237,6 +232,11 @@ def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) ->
     elif is_text(kind):
         present = pc.and_(present, pc.fill_null(pc.not_equal(given, ""), False))
     return pc.if_else(present, given, before)
+
+
+def _without(pieces: Sequence[Piece], column: str, gone: pa.ChunkedArray) -> tuple[Piece, ...]:
+    """Return the pieces without the rows with one of these texts in a column."""
+    return tuple(_kept(piece, pc.is_in(piece.texts(column), value_set=gone)) for piece in pieces)
 
 
 def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:
