@@ -52,6 +52,11 @@ def hashes_of(texts: Sequence[str]) -> Hashes:
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
 
 
+def repairs(folder: Path) -> str:
+    """Return the remedy for damaged vectors."""
+    return f"run `clew repair {folder.parent}`"
+
+
 def remembered_embedder(folder: Path) -> str | None:
     """Return the embedder of the vectors in a folder, or None if there are none."""
     card = read_card(folder)
@@ -177,8 +182,7 @@ class VectorStore:
         if not len(altered):
             return []
         shown = ", ".join(map(str, altered[:5].tolist())) + (" …" if len(altered) > 5 else "")
-        remedy = f"run `clew repair {self.folder.parent}`"
-        return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {remedy}"]
+        return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {repairs(self.folder)}"]
 
     def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the given rows on disk that differ from their checksums."""
@@ -241,7 +245,7 @@ class VectorStore:
         file = self.place / "vectors.bin"
         count = known + len(new)
         if not file.exists() or file.stat().st_size < count * self.dimension * 4:
-            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`")
+            raise CorruptError(f"{file} was cut: {repairs(self.folder)}")
         self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
@@ -251,7 +255,7 @@ class VectorStore:
         try:
             return np.memmap(file, dtype=KEY, mode="r", shape=(len(self._mapped),))
         except (OSError, ValueError) as error:  # cut since it was opened
-            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`") from error
+            raise CorruptError(f"{file} was cut: {repairs(self.folder)}") from error
 
     def _keys(self, first: int = 0) -> NDArray[np.void]:
         file = self.place / "keys.bin"
@@ -295,7 +299,7 @@ def read_card(folder: Path) -> EmbedderCard | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise CorruptError(f"{file} is damaged ({error}): run `clew repair {folder.parent}`") from error
+        raise CorruptError(f"{file} is damaged ({error}): {repairs(folder)}") from error
     return card
 
 

@@ -27,7 +27,7 @@ from clew.core.scores import cosines
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.models.protocol import Embedder
 from clew.store.index.protocol import Index
-from clew.store.index.vector_store import OWN, RELATIONS, Hashes, Vectors, VectorStore, hashes_of, read_card
+from clew.store.index.vector_store import OWN, RELATIONS, Hashes, Vectors, VectorStore, hashes_of, read_card, repairs
 
 UNKNOWN = -1
 """Row of a node whose vector is missing or was not looked up yet."""
@@ -403,11 +403,6 @@ def vector_problems(folder: Path) -> list[str]:
         except CorruptError as error:
             problems.append(str(error))
     return problems
-
-
-def repairs(folder: Path) -> str:
-    """Return the remedy for damaged vectors."""
-    return f"run `clew repair {folder.parent}`"
 
 
 def _as_file(rows: IntArray) -> bytes:
