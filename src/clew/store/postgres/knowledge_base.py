@@ -170,7 +170,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
         query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
         rows = self.database.rows(query, int(head), self._code(relation), int(tail))
-        return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
+        return [self._edge_row(attributes) for (attributes,) in rows]
 
     def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> list[Any]:
         """Return an attribute of edges, None if missing. `numbers` distinguishes parallel edges, from 0."""
@@ -197,7 +197,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             query = f"SELECT head, relation, tail, attributes FROM edges WHERE {own} = %s ORDER BY relation, {far}, nth"
             for head, code, tail, attributes in self.database.rows(query, int(node)):
                 if own == "head" or head != node:
-                    found.append(Triple(head, names[code], tail, self._edge_row(attributes, GROUPS)))
+                    found.append(Triple(head, names[code], tail, self._edge_row(attributes)))
         return found
 
     def to_tables(self) -> Tables:
@@ -326,9 +326,9 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             self._columns_read[attribute] = known
         return known
 
-    def _edge_row(self, told: Mapping[str, Any] | None, *left_out: str) -> dict[str, Any]:
-        decoders = self._edge_decoders.items() if told else ()
-        return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
+    def _edge_row(self, told: Mapping[str, Any] | None) -> dict[str, Any]:
+        held = {name: value for name, value in (told or {}).items() if name != GROUPS}
+        return {name: decode(held[name]) for name, decode in self._edge_decoders.items() if name in held}
 
     def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
         """Return the parameters of a query about nodes and an optional relation."""
