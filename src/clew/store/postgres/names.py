@@ -75,8 +75,7 @@ class PostgresNameTable(NameTable):
     def texts(self, places: IntArray) -> list[str]:
         """Return forms by index."""
         if len(places) > MOST_KEPT // 2:
-            rows = self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places)
-            told = dict(rows)
+            told = dict(self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places))
             return [told[place] for place in places.tolist()]
         return [form.text for form in self._at(places)]
 
