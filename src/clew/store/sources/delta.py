@@ -53,14 +53,8 @@ def read_delta(
     if not given and not delete_nodes and not delete_edges:
         raise InputError("no changes: give files to add, --delete-nodes or --delete-edges")
     upserts = read_sources(paths, options, partial=True) if given else _NOTHING
-    removed_nodes: list[Piece] = []
-    named: list[str] = []
-    for source in delete_nodes:
-        if Path(source).is_file():
-            removed_nodes.append(_key_piece(Path(source), options))
-        else:
-            named.append(str(source))
-    if named:
+    removed_nodes = [_key_piece(Path(source), options) for source in delete_nodes if Path(source).is_file()]
+    if named := [str(source) for source in delete_nodes if not Path(source).is_file()]:
         removed_nodes.append(Piece(pa.table({"key": named}), "--delete-nodes"))
     removed_edges = [piece for path in delete_edges for piece in _edge_pieces(Path(path), options)]
     return Delta(upserts, tuple(removed_nodes), tuple(removed_edges))
@@ -153,10 +147,7 @@ def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Pi
         if name == "key":
             continue
         given = piece.table[name] if name in piece.table.column_names else None
-        before = _old_column(old, name)
-        if before is not None:
-            before = before.take(places)
-        columns[name] = _preferred(given, before)
+        columns[name] = _preferred(given, _old_values(old, name, places))
     return Piece(pa.table(columns), piece.file, piece.first_line, piece.lines)
 
 
@@ -206,7 +197,8 @@ def _kept_groups(row: Row, before: dict[tuple[str, ...], list[Row]], piece: Piec
     return None if frozenset() in audiences else sorted(frozenset().union(*audiences))
 
 
-def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
+def _old_values(old: tuple[Piece, ...], name: str, places: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column of the old nodes at some places. None if no node has a value."""
     types = {piece.table[name].type for piece in old if name in piece.table.column_names} - {pa.null()}
     if not types:
         return None
@@ -217,7 +209,7 @@ def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
             chunks += cast_to(piece.table[name], kind).chunks
         else:
             chunks.append(pa.nulls(piece.table.num_rows, kind))
-    return pa.chunked_array(chunks, kind)
+    return pa.chunked_array(chunks, kind).take(places)
 
 
 def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) -> pa.ChunkedArray:
