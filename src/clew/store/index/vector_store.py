@@ -84,23 +84,18 @@ class VectorStore:
         self._refresh()
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
+    def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm", in_use: bool = True) -> VectorStore:
         """Open the vectors of an embedder in the `vectors` folder of a base.
 
-        Raise EmbedderMismatch for another embedder.
+        Raise EmbedderMismatch if the base uses another embedder, unless `in_use` is false.
         """
-        told = read_card(folder)
+        told = read_card(folder) if in_use else None
         if told is not None and told.name != embedder.name:
             raise EmbedderMismatch(
                 f"{folder} contains vectors of {told.name}, not of {embedder.name}: "
                 f"switch with `clew embed KB --embedder {spec}`"
             )
-        return cls(folder, embedder.name, embedder.dimension, spec)
-
-    @classmethod
-    def beside(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
-        """Prepare vectors of another embedder next to the vectors in use."""
-        return cls(folder, embedder.name, embedder.dimension, spec, in_use=False)
+        return cls(folder, embedder.name, embedder.dimension, spec, in_use=in_use)
 
     def adopt(self) -> None:
         """Make the base use these vectors. Remove the vectors of all other embedders."""
