@@ -178,12 +178,9 @@ class VectorIndex(ABC):
         return (self.embedder.embed(texts, role="document") for texts in batches)
 
     def _candidates(self, query: str, among: NodeSet | None) -> IntArray:
-        if self.is_complete:
-            return np.arange(self.size, dtype=np.int32) if among is None else among.array
-        if among is None and self.size <= self.most:
-            return np.arange(self.size, dtype=np.int32)
-        if among is not None and len(among) <= self.most:
-            return among.array
+        wanted = NodeSet.range(self.size) if among is None else among
+        if self.is_complete or len(wanted) <= self.most:
+            return wanted.array
         hits = self.lexical.search(query, self.pool, among=among).nodes
         if among is not None and len(among) < self.size // 2:  # larger sets are filters by type, usually narrowed
             instead = f"the {len(hits)} of them that share most with the question's words"
