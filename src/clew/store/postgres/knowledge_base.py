@@ -293,15 +293,16 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return the rows of nodes. Read rows that are not cached at once."""
         kept = self._kept
         missing = [node for node in nodes if node not in kept]
-        found = {row[0]: self._node(row) for row in self._rows(missing)} if missing else {}
+        if not missing:
+            return kept
+        found = {row[0]: self._node(row) for row in self._rows(missing)}
         if len(found) < len(set(missing)):
             raise NotFoundError(f"no node {(set(missing) - found.keys()).pop()}: ids go from 0 to {self.count - 1}")
-        told = {node: kept[node] if node in kept else found[node] for node in nodes} if found else kept
-        if found:
-            with self._lock:
-                if len(self._kept) + len(found) > MOST_KEPT:
-                    self._kept = {}
-                self._kept.update(found)
+        told = {node: kept[node] if node in kept else found[node] for node in nodes}
+        with self._lock:
+            if len(self._kept) + len(found) > MOST_KEPT:
+                self._kept = {}
+            self._kept.update(found)
         return told
 
     def _rows(self, nodes: Sequence[int]) -> list[tuple[Any, ...]]:
