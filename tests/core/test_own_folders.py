@@ -105,7 +105,7 @@ def test_what_others_put_into_a_base_survives_rebuild_update_and_a_switch_of_the
     build(tables(NODES[:2], [("BBS2", "near", "FBN1", None)]), folder)
     assert not (folder / first).exists()
     update(folder, Delta(tables(NODES[2:3], [])))
-    store = VectorStore.beside(folder / "vectors", HashEmbedder(), spec="hash")
+    store = VectorStore.open(folder / "vectors", HashEmbedder(), spec="hash", in_use=False)
     store.adopt()
     ExtractedCache(folder / "extracted").drop_unused()
     assert [file.read_text() for file in kept] == ["mine"] * len(kept)

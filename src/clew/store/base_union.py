@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from clew.store.index.tokens import normalise
 from clew.store.sources.jsonl import table_of_records
 from clew.store.sources.wide import agreed
 
+Row = dict[str, Any]
 Identity = tuple[str, str, frozenset[str]]
 BASES = "bases"
 """Attribute with the names of the bases that contain a node."""
@@ -59,66 +59,61 @@ def joined_base(folders: Sequence[Path], groups: Iterable[str] | None = None) ->
 
 def joined_tables(bases: dict[str, ArrayKnowledgeBase]) -> Tables:
     """Return the sources of the union. Prefix a key with the name of its base if it has two meanings."""
-    union = _Union()
+    union: dict[str, Row] = {}
     edges = []
     notes: list[str] = []
     for name, base in bases.items():
         tables = base.to_tables()
-        keys = union.add(name, tables.nodes[0].table.to_pylist())
+        keys = _add(union, name, tables.nodes[0].table.to_pylist())
         table = tables.edges[0].table
         for end in ("head", "tail"):
             renamed = pa.array([keys[key] for key in table[end].to_pylist()], pa.large_string())
             table = table.set_column(table.column_names.index(end), end, renamed)
         edges.append(Piece(table, name))
         notes += [note for note in tables.notes if note not in notes]
-    shared = sum(len(row[BASES]) > 1 for row in union.rows.values())
+    shared = sum(len(row[BASES]) > 1 for row in union.values())
     notes.append(f"joined from {' and '.join(bases)}: {shared:,} nodes are known to more than one")
-    by_type = {kind: table_of_records(rows) for kind, rows in _by_type(union.rows.values()).items()}
+    by_type = {kind: table_of_records(rows) for kind, rows in _by_type(union.values()).items()}
     return Tables(agreed([Piece(table, kind) for kind, table in by_type.items()]), agreed(edges), notes=tuple(notes))
 
 
-@dataclass
-class _Union:
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def add(self, base: str, rows: list[dict[str, Any]]) -> dict[str, str]:
-        """Add the nodes of a base. Return the key in the union of each of its keys."""
-        here, there = _singular(rows), _singular(list(self.rows.values()))
-        keys: dict[str, str] = {}
-        for row in map(_renamed, rows):
-            key = str(row["key"])
-            same = self.rows.get(key)
-            if same is None or _identity(same) != _identity(row):
-                name = _identity(row)
-                same = self.rows[there[name]] if here.get(name) == key and name in there else None
-            if same is not None:
-                keys[key] = str(same["key"])
-                _merge(same, row, base)
-                continue
-            keys[key] = key
-            while keys[key] in self.rows:  # a base may have keys of this form itself
-                keys[key] = f"{base}:{keys[key]}"
-            self.rows[keys[key]] = {**row, "key": keys[key], BASES: [base]}
-        return keys
+def _add(union: dict[str, Row], base: str, rows: list[Row]) -> dict[str, str]:
+    """Add the nodes of a base to the union by their keys. Return the key in the union of each of its keys."""
+    here, there = _singular(rows), _singular(list(union.values()))
+    keys: dict[str, str] = {}
+    for row in map(_renamed, rows):
+        key, identity = str(row["key"]), _identity(row)
+        same = union.get(key)
+        if same is None or _identity(same) != identity:
+            same = union[there[identity]] if here.get(identity) == key and identity in there else None
+        if same is not None:
+            keys[key] = str(same["key"])
+            _merge(same, row, base)
+            continue
+        keys[key] = key
+        while keys[key] in union:  # a base may have keys of this form itself
+            keys[key] = f"{base}:{keys[key]}"
+        union[keys[key]] = {**row, "key": keys[key], BASES: [base]}
+    return keys
 
 
-def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+def _renamed(row: Row) -> Row:
     """Rename a source attribute that has the name of the attribute `bases`."""
     return {(f"own_{BASES}" if name == BASES else name): value for name, value in row.items()}
 
 
-def _identity(row: dict[str, Any]) -> Identity:
+def _identity(row: Row) -> Identity:
     """Return type, name and groups. Nodes for different groups are never merged."""
     return normalise(str(row["type"])), normalise(str(row["name"])), audience(row.get(GROUPS))
 
 
-def _singular(rows: Sequence[dict[str, Any]]) -> dict[Identity, str]:
+def _singular(rows: Sequence[Row]) -> dict[Identity, str]:
     """Return keys by type and name, for names that only one node of the type has."""
     times = Counter(map(_identity, rows))
     return {_identity(row): str(row["key"]) for row in rows if times[_identity(row)] == 1}
 
 
-def _merge(known: dict[str, Any], row: dict[str, Any], base: str) -> None:
+def _merge(known: Row, row: Row, base: str) -> None:
     """Merge `row` into `known`: add aliases and text, and fill missing attributes."""
     known[BASES] = [*known[BASES], base]
     names = [*(known["aliases"] or ()), *(row["aliases"] or ())]
@@ -130,8 +125,8 @@ def _merge(known: dict[str, Any], row: dict[str, Any], base: str) -> None:
             known[name] = value
 
 
-def _by_type(rows: Any) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+def _by_type(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(str(row["type"]), []).append({name: value for name, value in row.items() if value is not None})
     return found

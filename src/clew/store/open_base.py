@@ -165,7 +165,7 @@ class OpenBase:
 
     def _prepare(self, embedder: Embedder, spec: str, *, relations: bool) -> tuple[Sequence[VectorIndex], Adopt]:
         """Return empty indexes for another embedder, and the function that puts them in use."""
-        store = VectorStore.beside(vector_folder(self.local.folder), embedder, spec=spec)
+        store = VectorStore.open(vector_folder(self.local.folder), embedder, spec=spec, in_use=False)
         kinds = {False, relations or have_all_vectors(self.local, relations=True)}
         indexes = [index_vectors(self.local, embedder, store, self.lexical, relations=kind) for kind in sorted(kinds)]
         return indexes, store.adopt

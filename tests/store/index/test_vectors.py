@@ -229,7 +229,7 @@ def test_another_embedder_is_refused_until_the_base_is_switched(tmp_path: Path):
     other = HashEmbedder(32)
     with pytest.raises(EmbedderMismatch, match="clew embed KB --embedder other"):
         VectorStore.open(tmp_path / "vectors", other, spec="other")
-    store = VectorStore.beside(tmp_path / "vectors", other, spec="other")
+    store = VectorStore.open(tmp_path / "vectors", other, spec="other", in_use=False)
     store.add(hashes_of(["new"]), other.embed(["new"], role="document"))
     assert remembered_embedder(tmp_path / "vectors") != "other"
     store.adopt()

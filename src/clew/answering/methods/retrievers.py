@@ -174,5 +174,5 @@ def dense_vectors(tools: OpenBase, weights: Path, relations: bool, *, judged: bo
         f"the dense retriever in {weights}", card.get("node_types", ()), signatures, tools.kb.schema, TRAIN
     )
     embedder = CachedEmbedder(PassageEmbedder(weights))
-    store = VectorStore.beside(vector_folder(tools.local.folder), embedder, spec=str(weights))
+    store = VectorStore.open(vector_folder(tools.local.folder), embedder, spec=str(weights), in_use=False)
     return index_vectors(tools.local, embedder, store, words_of(tools, relations), relations=relations)

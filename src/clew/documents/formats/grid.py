@@ -187,11 +187,7 @@ def _cut_columns(area: Area, joined: set[tuple[int, int]]) -> list[Area]:
 
 def _merged_columns(sheet: Sheet, rows: Sequence[int]) -> set[tuple[int, int]]:
     """Return the positions in the given rows that a cell of several columns covers."""
-    covered: set[tuple[int, int]] = set()
-    for merged in sheet.merged:
-        if merged[3] > merged[1]:
-            covered.update(_positions(merged, rows))
-    return covered
+    return {place for merged in sheet.merged if merged[3] > merged[1] for place in _positions(merged, rows)}
 
 
 def _positions(merged: Range, rows: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -115,10 +115,9 @@ def strip_namespaces(element: Element) -> None:
     """Remove namespaces. Relation ids get the prefix `r:`, since elements also have their own ids."""
     if isinstance(element.tag, str):
         element.tag = element.tag.rpartition("}")[2]
-    if any("}" in name for name in element.attrib):
-        for name in [name for name in element.attrib if "}" in name]:
-            space, _, local = name[1:].partition("}")
-            element.attrib[f"r:{local}" if space.endswith("/relationships") else local] = element.attrib.pop(name)
+    for name in [name for name in element.attrib if "}" in name]:
+        space, _, local = name[1:].partition("}")
+        element.attrib[f"r:{local}" if space.endswith("/relationships") else local] = element.attrib.pop(name)
 
 
 def whole_number(text: str, otherwise: int = 0) -> int:

@@ -58,15 +58,14 @@ def page_blocks(lines: Sequence[Line], marks: Mapping[int, Mark], height: float,
     for index, line in enumerate(lines):
         if index in notes:
             continue
-        mark = marks.get(index)
+        mark, last = marks.get(index), blocks[-1] if blocks else None
         sort: Sort = "text"
         if line.table is not None:
             sort = "table"
         elif index in listed:
             sort = "contents"
-        elif mark is None and _is_code(line, blocks[-1] if blocks else None):
+        elif mark is None and _is_code(line, last):
             sort = "code"
-        last = blocks[-1] if blocks else None
         if last is not None and last.sort == sort and last.mark == mark and _goes_on(last, line, body_size):
             blocks[-1] = replace(last, lines=(*last.lines, line))
         else:
@@ -84,8 +83,9 @@ def _is_code(line: Line, above: PageBlock | None) -> bool:
     """Return whether a line is monospaced, or a number or bracket between monospaced lines."""
     if line.mono:
         return above is None or not _within_sentence(above, line)
-    between = above is not None and above.sort == "code" and not any(letter.isalpha() for letter in line.text)
-    return between and above is not None and abs(line.box.x0 - above.lines[-1].box.x0) < 4 * line.size
+    if above is None or above.sort != "code" or any(map(str.isalpha, line.text)):
+        return False
+    return abs(line.box.x0 - above.lines[-1].box.x0) < 4 * line.size
 
 
 def _within_sentence(block: PageBlock, line: Line) -> bool:
@@ -176,8 +176,8 @@ def footnotes(lines: Sequence[Line], height: float, body_size: float) -> frozens
 def contents(lines: Sequence[Line]) -> frozenset[int]:
     """Return the lines of a table of contents, a list of figures or an index, with the heading above them."""
     text = [index for index, line in enumerate(lines) if line.table is None]
-    dotted = [index for index in text if has_leaders(lines[index].text) and ENDS_IN_PAGE.search(lines[index].text)]
     paged = [index for index in text if ENDS_IN_PAGE.search(lines[index].text)]
+    dotted = [index for index in paged if has_leaders(lines[index].text)]
     found: set[int] = set()
     if len(dotted) > 2:
         found = {index for index in text if dotted[0] <= index <= dotted[-1]}

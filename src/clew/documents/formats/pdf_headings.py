@@ -105,10 +105,10 @@ def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entri
     """Learn the print styles of the headings in a document."""
     blocks = [block for page in pages for block in page]
     first_page = pages[0] if pages else []
-    marked = [block for block in blocks if block.mark is not None]
-    entries = {block.mark.entry for block in marked if block.mark is not None}
+    marked = [(style_of(block), block.mark) for block in blocks if block.mark is not None]
+    entries = {mark.entry for _, mark in marked}
     if len(entries) >= 3 and len(entries) >= 0.5 * outline_entries:
-        seen = Counter((style_of(block), block.mark.level) for block in marked if block.mark is not None)
+        seen = Counter((style, mark.level) for style, mark in marked)
         usual: dict[Style, int] = {}
         for (style, level), _ in seen.most_common():
             usual.setdefault(style, level)
@@ -124,7 +124,9 @@ def learn_styles(pages: Sequence[Sequence[PageBlock]], body: Font, outline_entri
         rank = next(position for position, size in enumerate(sizes, 1) if size - _rank_size(block) <= 0.6)
         levels[style_of(block)] = min(rank, DEEPEST)
     numbered = Counter(
-        levels[style_of(block)] - _depth(text) + 1 for block in candidates if NUMBERED.match(text := block_text(block))
+        levels[style_of(block)] - _depth(number) + 1
+        for block in candidates
+        if (number := NUMBERED.match(block_text(block)))
     )
     base = max(1, numbered.most_common(1)[0][0]) if numbered else None
     return HeadingStyles(body, levels, base)
@@ -147,7 +149,7 @@ def heading_level(block: PageBlock, styles: HeadingStyles) -> int:
     level = styles.levels.get(style_of(block), 0)
     numbered = NUMBERED.match(block_text(block))
     if level and numbered and styles.numbered_base is not None:
-        level = styles.numbered_base + _depth(block_text(block)) - 1
+        level = styles.numbered_base + _depth(numbered) - 1
     return min(level, DEEPEST)
 
 
@@ -156,9 +158,8 @@ def _rank_size(block: PageBlock) -> float:
     return line.size + (0.0 if line.bold else -0.3)
 
 
-def _depth(text: str) -> int:
-    found = NUMBERED.match(text)
-    return found[1].count(".") + 1 if found else 1
+def _depth(numbered: re.Match[str]) -> int:
+    return numbered[1].count(".") + 1
 
 
 def _stands_out(block: PageBlock, body: Font) -> bool:

@@ -136,9 +136,9 @@ class BlockCollector:
         """Return the first heading if it is a title."""
         return first_heading(self.lines.text, self.blocks)
 
-    def extracted(self, title: str = "", pages: int = 0) -> Extracted:
+    def extracted(self, title: str) -> Extracted:
         """Return everything added."""
-        return Extracted(title, self.lines.text, tuple(self.blocks), pages)
+        return Extracted(title, self.lines.text, tuple(self.blocks))
 
 
 UNDERLINE = re.compile(r"[ \t]*([=\-~*#^\"'+_])\1{2,}[ \t]*$")
@@ -169,8 +169,8 @@ def read_plain_text(file: Path) -> Extracted:
     """Read a text file. Form feeds separate pages. The title is a heading at the start."""
     text = read_text(file)
     lines = Lines(text.replace("\f", "\n"))
-    found = BlockCollector(lines, page=1 if "\f" in text else None)
-    breaks = [offset for offset, mark in enumerate(text) if mark == "\f"] if "\f" in text else []
+    breaks = [mark.start() for mark in re.finditer("\f", text)]
+    found = BlockCollector(lines, page=1 if breaks else None)
     passed, row = 0, 0
     while row < len(lines):
         while passed < len(breaks) and breaks[passed] < lines.start(row):
@@ -179,8 +179,8 @@ def read_plain_text(file: Path) -> Extracted:
             found.page = passed + 1
         row = _take(found, lines, row, breaks[passed] if passed < len(breaks) else len(text))
     opens = found.blocks and found.blocks[0].kind == "heading"
-    read = found.extracted(found.first_heading() if opens else "", len(breaks) + 1 if breaks else 0)
-    return Extracted(read.title, text, read.blocks, read.pages)
+    title = found.first_heading() if opens else ""
+    return Extracted(title, text, tuple(found.blocks), len(breaks) + 1 if breaks else 0)
 
 
 def _take(found: BlockCollector, lines: Lines, row: int, page_end: int) -> int:

@@ -65,14 +65,11 @@ def _merged_nodes(piece: Piece, leaders: Mapping[str, str]) -> Piece:
     for key, leader in leaders.items():
         members.setdefault(leader, []).append(rows[key])
     united = [_united(group) for group in members.values()]
-    names = [*table.column_names, *([] if MERGED in table.column_names else [MERGED])]
-    kinds = {name: table.schema.field(name).type for name in table.column_names}
+    kinds = {column.name: column.type for column in table.schema}
     kinds.setdefault(MERGED, pa.large_list(pa.large_string()))
-    changed = pa.table({name: pa.array([row.get(name) for row in united], kinds[name]) for name in names})
+    changed = pa.table({name: pa.array([row.get(name) for row in united], kind) for name, kind in kinds.items()})
     untouched = table.filter(pc.invert(touched))
-    if MERGED not in table.column_names:
-        untouched = untouched.append_column(MERGED, pa.nulls(untouched.num_rows, kinds[MERGED]))
-    return Piece(pa.concat_tables([untouched, changed.select(untouched.column_names)]), piece.file)
+    return Piece(pa.concat_tables([untouched, changed], promote_options="default"), piece.file)
 
 
 def _united(group: Sequence[Row]) -> Row:

@@ -243,20 +243,15 @@ class ArrayKnowledgeBase(StoredKnowledgeBase):
 
     def to_tables(self) -> Tables:
         """Return sources from which this base could be built again."""
-        nodes = pa.Table.from_batches([self._nodes])
-        type_names = pa.array(self.schema.type_names, pa.large_string())
-        nodes = nodes.append_column(
-            "type", pa.DictionaryArray.from_arrays(pa.array(self.types), type_names).cast(pa.large_string())
-        )
+        types = pa.array(self.schema.type_names, pa.large_string())
+        nodes = pa.Table.from_batches([self._nodes]).append_column("type", types.take(_positions(self.types)))
         edges = self.edges(self.nodes(), direction="out")
-        relation_names = pa.array(self.schema.relation_names, pa.large_string())
+        relations = pa.array(self.schema.relation_names, pa.large_string())
         table = pa.table(
             {
-                "head": self._keys.take(pa.array(edges.heads)),
-                "relation": pa.DictionaryArray.from_arrays(pa.array(edges.relations), relation_names).cast(
-                    pa.large_string()
-                ),
-                "tail": self._keys.take(pa.array(edges.tails)),
+                "head": self._keys.take(_positions(edges.heads)),
+                "relation": relations.take(_positions(edges.relations)),
+                "tail": self._keys.take(_positions(edges.tails)),
             }
         )
         if self.edge_columns is not None:
@@ -330,7 +325,7 @@ def _int64(numbers: Sequence[int] | NDArray[np.int64]) -> pa.Array:
 
 
 def _positions(nodes: NodeSet | Sequence[int] | IntArray) -> pa.Array:
-    """Convert nodes to an Arrow array of indexes. `pa.array` would import pandas."""
+    """Convert nodes or codes to an Arrow array of indexes. `pa.array` would import pandas."""
     ids = np.ascontiguousarray(nodes.array if isinstance(nodes, NodeSet) else nodes, dtype=np.int32)
     return pa.Array.from_buffers(pa.int32(), len(ids), [None, pa.py_buffer(ids)])
 

@@ -98,7 +98,7 @@ class ArrayGraph(UndirectedGraph):
         heads, places = [NOTHING], [np.empty(0, dtype=np.int64)]
         for owners, lie in side.edges(nodes):
             hit = np.flatnonzero(inside[side.targets[lie]])
-            heads.append(np.full(len(hit), owners[0]) if isinstance(lie, slice) else owners[hit])
+            heads.append(owners[hit])
             places.append(hit + lie.start if isinstance(lie, slice) else lie[hit])
         found = np.concatenate(places)
         return sorted_edges(np.concatenate(heads), side.relations_at(found), side.targets[found])
@@ -110,7 +110,7 @@ class ArrayGraph(UndirectedGraph):
             for owners, lie in side.edges(near):
                 targets = side.targets[lie]
                 hit = np.flatnonzero(inside[targets])
-                nears.append(np.full(len(hit), owners[0]) if isinstance(lie, slice) else owners[hit])
+                nears.append(owners[hit])
                 fars.append(targets[hit])
         return np.concatenate(nears), np.concatenate(fars)
 
@@ -133,13 +133,14 @@ class _Side:
         return cls(adjacency.group_start[adjacency.node_groups], adjacency.targets, adjacency.relations_at)
 
     def edges(self, nodes: NodeSet) -> Iterator[tuple[IntArray, slice | LongArray]]:
-        """Yield edge indexes and owners: a slice and one owner for a hub, one owner per edge for other nodes."""
+        """Yield the owner and the index of each edge. The indexes of a hub's edges are a slice."""
         owners, starts, ends = nodes.array, self.starts[nodes.array], self.starts[nodes.array + 1]
         lengths = ends - starts
         hubs = np.flatnonzero(lengths > HUB)
         for hub in hubs.tolist():
             for first in range(int(starts[hub]), int(ends[hub]), MOST_AT_ONCE):
-                yield owners[hub : hub + 1], slice(first, min(first + MOST_AT_ONCE, int(ends[hub])))
+                last = min(first + MOST_AT_ONCE, int(ends[hub]))
+                yield np.broadcast_to(owners[hub], last - first), slice(first, last)
         if len(hubs):
             small = np.flatnonzero(lengths <= HUB)
             owners, starts, ends, lengths = owners[small], starts[small], ends[small], lengths[small]

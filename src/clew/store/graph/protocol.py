@@ -312,8 +312,8 @@ class StoredKnowledgeBase(KnowledgeBase):
         return list(render.relation_lines(shown, totals))
 
     def _code(self, relation: str) -> int:
-        code = self.schema.relation_code.get(relation)
-        return self.schema.relation_code[self.schema.relation_rows(relation)[0].name] if code is None else code
+        self.schema.relation_rows(relation)  # raises an error for an unknown relation
+        return self.schema.relation_code[relation]
 
     def _check(self, node: int) -> None:
         if not 0 <= node < self.count:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -162,12 +162,16 @@ FEW = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PostingList:
-    """The documents of a query term with their BM25 weights, its factor, and its maximum contribution to a score."""
+    """The documents of a query term with their BM25 weights, its maximum contribution to a score, and its factor."""
 
     documents: IntArray
     weights: NDArray[np.float32]
-    factor: float
     most: float
+    factor: float = 1.0
+
+    def times(self, factor: float) -> PostingList:
+        """Return the list for a term with a factor."""
+        return replace(self, most=self.most * factor, factor=factor)
 
 
 def idf(documents: int, having: int) -> float:
@@ -264,12 +268,14 @@ class LexicalIndex:
 
     def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
         places = ((self.vocabulary.find(term.encode()), weight) for term, weight in weights.items())
-        return [self._postings(place, weight) for place, weight in places if place is not None]
+        return [self._postings(place).times(weight) for place, weight in places if place is not None]
 
-    def _postings(self, place: int, factor: float = 1.0) -> PostingList:
+    def _postings(self, place: int) -> PostingList:
         first, last = self.offsets[place], self.offsets[place + 1]
-        most = (K1 + 1) * idf(len(self), int(last - first)) * factor
-        return PostingList(self.documents[first:last], self.weights[first:last], factor, most)
+        return self._weighted(self.documents[first:last], self.weights[first:last])
+
+    def _weighted(self, documents: IntArray, weights: NDArray[np.float32]) -> PostingList:
+        return PostingList(documents, weights, (K1 + 1) * idf(len(self), len(documents)))
 
     def _contenders(self, found: list[PostingList], k: int, among: NodeSet | None) -> IntArray | None:
         """Return the nodes that may be among the best k by rare terms, or None if common terms may decide."""

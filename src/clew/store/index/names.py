@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Prefix
 
 from clew.core.schema import Schema, words_of
 from clew.core.types import IntArray, NodeSet, distinct, places_in
@@ -340,7 +341,7 @@ class NameIndex:
         found = [self._numbered(mention, tokens, text) for mention in found]
         if fuzzy:
             found += self._misspelt(text, tokens, found)
-        if fuzzy:  # "Romney" may refer to "Mitt Romney", and so may "romney" if there are no other names
+            # "Romney" may refer to "Mitt Romney", and so may "romney" if there are no other names
             found += self._shortened(text, tokens, found)
             found += self._derived(text, tokens, found)
             found += self._acronyms(text, found)
@@ -478,9 +479,8 @@ class NameIndex:
         odd = [place for place, token in enumerate(tokens) if is_free[place] and self._is_odd(token)]
         mentions = []
         for place in sorted(odd, key=lambda place: -len(tokens[place].text))[:MOST_ODD]:
-            best = (
-                self._best_run(runs_around(place, tokens, is_free, self._ignored), tokens) if is_free[place] else None
-            )
+            runs = runs_around(place, tokens, is_free, self._ignored)  # none if the token is in a mention by now
+            best = self._best_run(runs, tokens) if runs else None
             if best is not None:
                 run, form, score = best
                 start, end = tokens[run[0]].start, tokens[run[-1]].end
@@ -549,11 +549,9 @@ class NameIndex:
         """Return the one-word form with the longest common prefix, and the share of that prefix."""
         best, share = -1, 0.0
         for place, name in self.table.beginning(word[:ROOT], MOST_LONGER):
-            common = next(
-                (at for at, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name))
-            )
-            if name.isalpha() and common / max(len(word), len(name)) > share:
-                best, share = place, common / max(len(word), len(name))
+            own = Prefix.similarity(word, name) / max(len(word), len(name))
+            if name.isalpha() and own > share:
+                best, share = place, own
         return best, share
 
     def _best_run(self, runs: Sequence[range], tokens: Sequence[Token]) -> tuple[range, int, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from clew.core.errors import NotFoundError
@@ -27,9 +27,7 @@ class RemoteNames:
         if self.kb.reading.entities and SHORT.fullmatch(name):
             with suppress(NotFoundError):
                 return (Link(self.kb.find(name), name, "exact", 1.0),)
-        found = [
-            Link(node, label, "exact", 1.0) for node, label in self._labelled({name: _spellings(name)}).get(name, ())
-        ]
+        found = [Link(node, label, "exact", 1.0) for node, label in self._labelled([name]).get(name, ())]
         if type is not None:
             kinds = {ref.id: ref.type for ref in self.kb.refs([link.node for link in found])}
             found = [link for link in found if kinds[link.node] == type]
@@ -42,7 +40,7 @@ class RemoteNames:
     def mentions(self, text: str, *, fuzzy: bool = True) -> Sequence[Mention]:  # noqa: ARG002 - endpoints compare exactly
         """Return the labels in a text: longest matches without overlaps, in reading order."""
         spans = {text[a.start : b.end]: (a.start, b.end) for a, b in _runs(tokenise(text))}
-        found = self._labelled({name: _spellings(name) for name in spans})
+        found = self._labelled(spans)
         taken: list[Mention] = []
         for name in sorted(found, key=lambda name: (-len(name), spans[name])):
             start, end = spans[name]
@@ -55,11 +53,11 @@ class RemoteNames:
         """Return False, since it is unknown."""
         return False
 
-    def _labelled(self, asked: Mapping[str, list[str]]) -> dict[str, list[tuple[int, str]]]:
+    def _labelled(self, names: Iterable[str]) -> dict[str, list[tuple[int, str]]]:
         """Return the nodes with one of each name's spellings as label, except descriptions of relations and types."""
         owners: dict[str, list[str]] = {}
-        for name, spellings in asked.items():
-            for spelling in spellings:
+        for name in names:
+            for spelling in _spellings(name):
                 owners.setdefault(spelling, []).append(name)
         languages = ("", self.kb.reading.language)
         terms = [literal(spelling, language) for spelling in owners for language in languages]
@@ -67,7 +65,7 @@ class RemoteNames:
         found: dict[str, list[tuple[int, str]]] = {}
         for portion in pages_of(terms, self.kb.reading.batch):
             query = f"SELECT ?s ?l WHERE {{ VALUES ?l {{ {' '.join(portion)} }} ?s {label} ?l }}"
-            for row in self.kb.endpoint.rows(query, ordered_by="?s ?l"):
+            for row in self.kb.endpoint.rows(query, "?s ?l"):
                 spelling = content(row["l"])
                 for name in owners.get(spelling, ()):
                     found.setdefault(name, []).append((self.kb.intern([row["s"]])[0], spelling))

@@ -297,10 +297,8 @@ def terms(text: str, code: str = ENGLISH) -> list[str]:
     """Return the terms of a text in reading order, with repetitions."""
     tokens = tokenise(text)
     found = [stem(token.text[:LONGEST], code) for token in tokens if token.text not in stop_words(code)]
-    for first, second in pairwise(tokens):
-        if is_spaceless(first.text) and is_spaceless(second.text):
-            found.append(first.text + second.text)
-    return found
+    pairs = pairwise(token.text for token in tokens)
+    return found + [first + second for first, second in pairs if is_spaceless(first) and is_spaceless(second)]
 
 
 def words_outside(text: str, known: Set[str]) -> list[str]:

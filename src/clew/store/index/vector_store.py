@@ -52,6 +52,11 @@ def hashes_of(texts: Sequence[str]) -> Hashes:
     return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
 
 
+def repairs(folder: Path) -> str:
+    """Return the remedy for damaged vectors."""
+    return f"run `clew repair {folder.parent}`"
+
+
 def remembered_embedder(folder: Path) -> str | None:
     """Return the embedder of the vectors in a folder, or None if there are none."""
     card = read_card(folder)
@@ -79,23 +84,18 @@ class VectorStore:
         self._refresh()
 
     @classmethod
-    def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
+    def open(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm", in_use: bool = True) -> VectorStore:
         """Open the vectors of an embedder in the `vectors` folder of a base.
 
-        Raise EmbedderMismatch for another embedder.
+        Raise EmbedderMismatch if the base uses another embedder, unless `in_use` is false.
         """
-        told = read_card(folder)
+        told = read_card(folder) if in_use else None
         if told is not None and told.name != embedder.name:
             raise EmbedderMismatch(
                 f"{folder} contains vectors of {told.name}, not of {embedder.name}: "
                 f"switch with `clew embed KB --embedder {spec}`"
             )
-        return cls(folder, embedder.name, embedder.dimension, spec)
-
-    @classmethod
-    def beside(cls, folder: Path, embedder: Embedder, *, spec: str = "minilm") -> VectorStore:
-        """Prepare vectors of another embedder next to the vectors in use."""
-        return cls(folder, embedder.name, embedder.dimension, spec, in_use=False)
+        return cls(folder, embedder.name, embedder.dimension, spec, in_use=in_use)
 
     def adopt(self) -> None:
         """Make the base use these vectors. Remove the vectors of all other embedders."""
@@ -177,8 +177,7 @@ class VectorStore:
         if not len(altered):
             return []
         shown = ", ".join(map(str, altered[:5].tolist())) + (" …" if len(altered) > 5 else "")
-        remedy = f"run `clew repair {self.folder.parent}`"
-        return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {remedy}"]
+        return [f"{self.place}: {len(altered)} vectors were altered (rows {shown}): {repairs(self.folder)}"]
 
     def altered(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the given rows on disk that differ from their checksums."""
@@ -241,7 +240,7 @@ class VectorStore:
         file = self.place / "vectors.bin"
         count = known + len(new)
         if not file.exists() or file.stat().st_size < count * self.dimension * 4:
-            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`")
+            raise CorruptError(f"{file} was cut: {repairs(self.folder)}")
         self._is_sound = np.append(self._is_sound, np.zeros(len(new), dtype=np.bool_))
         self._mapped = np.asarray(np.memmap(file, dtype="<f4", mode="r", shape=(count, self.dimension)))
 
@@ -251,7 +250,7 @@ class VectorStore:
         try:
             return np.memmap(file, dtype=KEY, mode="r", shape=(len(self._mapped),))
         except (OSError, ValueError) as error:  # cut since it was opened
-            raise CorruptError(f"{file} was cut: run `clew repair {self.folder.parent}`") from error
+            raise CorruptError(f"{file} was cut: {repairs(self.folder)}") from error
 
     def _keys(self, first: int = 0) -> NDArray[np.void]:
         file = self.place / "keys.bin"
@@ -295,7 +294,7 @@ def read_card(folder: Path) -> EmbedderCard | None:
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise CorruptError(f"{file} is damaged ({error}): run `clew repair {folder.parent}`") from error
+        raise CorruptError(f"{file} is damaged ({error}): {repairs(folder)}") from error
     return card
 
 

@@ -27,7 +27,7 @@ from clew.core.scores import cosines
 from clew.core.types import IntArray, NodeSet, Ranking
 from clew.models.protocol import Embedder
 from clew.store.index.protocol import Index
-from clew.store.index.vector_store import OWN, RELATIONS, Hashes, Vectors, VectorStore, hashes_of, read_card
+from clew.store.index.vector_store import OWN, RELATIONS, Hashes, Vectors, VectorStore, hashes_of, read_card, repairs
 
 UNKNOWN = -1
 """Row of a node whose vector is missing or was not looked up yet."""
@@ -178,12 +178,9 @@ class VectorIndex(ABC):
         return (self.embedder.embed(texts, role="document") for texts in batches)
 
     def _candidates(self, query: str, among: NodeSet | None) -> IntArray:
-        if self.is_complete:
-            return np.arange(self.size, dtype=np.int32) if among is None else among.array
-        if among is None and self.size <= self.most:
-            return np.arange(self.size, dtype=np.int32)
-        if among is not None and len(among) <= self.most:
-            return among.array
+        wanted = NodeSet.range(self.size) if among is None else among
+        if self.is_complete or len(wanted) <= self.most:
+            return wanted.array
         hits = self.lexical.search(query, self.pool, among=among).nodes
         if among is not None and len(among) < self.size // 2:  # larger sets are filters by type, usually narrowed
             instead = f"the {len(hits)} of them that share most with the question's words"
@@ -273,10 +270,7 @@ class MultiVectorIndex:
     embedder: Embedder
     store: KeptVectors
     pool: int = 50
-    size: int = 256
-    overlap: int = 51
     aggregation: Aggregation = "max"
-    top: int = 3
 
     def rescored(self, query: str, first: Ranking, k: int) -> Ranking:
         """Rerank the pool of a vector search by chunks and return the k best. Beyond the pool the order stays."""
@@ -284,11 +278,11 @@ class MultiVectorIndex:
             return first
         with trace.span("chunk vectors") as span:
             pooled = first.top(self.pool)
-            pieces = [chunks(self.text(node), self.size, self.overlap) for node in pooled.nodes.tolist()]
+            pieces = [chunks(self.text(node)) for node in pooled.nodes.tolist()]
             vector = self.embedder.embed([query], role="query")[0]
             scores = cosines(self._chunk_vectors([piece for document in pieces for piece in document]), vector)
             borders = np.cumsum([len(document) for document in pieces])[:-1]
-            ranked = [aggregate(part, self.aggregation, self.top) for part in np.split(scores, borders)]
+            ranked = [aggregate(part, self.aggregation) for part in np.split(scores, borders)]
             span.note(documents=len(pooled), chunks=len(scores))
         rescored = Ranking.of(pooled.nodes, ranked, k)
         if k <= len(rescored):
@@ -406,11 +400,6 @@ def vector_problems(folder: Path) -> list[str]:
         except CorruptError as error:
             problems.append(str(error))
     return problems
-
-
-def repairs(folder: Path) -> str:
-    """Return the remedy for damaged vectors."""
-    return f"run `clew repair {folder.parent}`"
 
 
 def _as_file(rows: IntArray) -> bytes:

@@ -170,7 +170,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return the attributes of every parallel edge head —relation→ tail. Empty if there is no such edge."""
         query = "SELECT attributes FROM edges WHERE head = %s AND relation = %s AND tail = %s ORDER BY nth"
         rows = self.database.rows(query, int(head), self._code(relation), int(tail))
-        return [self._edge_row(attributes, GROUPS) for (attributes,) in rows]
+        return [self._edge_row(attributes) for (attributes,) in rows]
 
     def edge_values(self, edges: Edges, numbers: NDArray[np.int64], attribute: str) -> list[Any]:
         """Return an attribute of edges, None if missing. `numbers` distinguishes parallel edges, from 0."""
@@ -197,7 +197,7 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             query = f"SELECT head, relation, tail, attributes FROM edges WHERE {own} = %s ORDER BY relation, {far}, nth"
             for head, code, tail, attributes in self.database.rows(query, int(node)):
                 if own == "head" or head != node:
-                    found.append(Triple(head, names[code], tail, self._edge_row(attributes, GROUPS)))
+                    found.append(Triple(head, names[code], tail, self._edge_row(attributes)))
         return found
 
     def to_tables(self) -> Tables:
@@ -293,15 +293,16 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
         """Return the rows of nodes. Read rows that are not cached at once."""
         kept = self._kept
         missing = [node for node in nodes if node not in kept]
-        found = {row[0]: self._node(row) for row in self._rows(missing)} if missing else {}
+        if not missing:
+            return kept
+        found = {row[0]: self._node(row) for row in self._rows(missing)}
         if len(found) < len(set(missing)):
             raise NotFoundError(f"no node {(set(missing) - found.keys()).pop()}: ids go from 0 to {self.count - 1}")
-        told = {node: kept[node] if node in kept else found[node] for node in nodes} if found else kept
-        if found:
-            with self._lock:
-                if len(self._kept) + len(found) > MOST_KEPT:
-                    self._kept = {}
-                self._kept.update(found)
+        told = {node: kept[node] if node in kept else found[node] for node in nodes}
+        with self._lock:
+            if len(self._kept) + len(found) > MOST_KEPT:
+                self._kept = {}
+            self._kept.update(found)
         return told
 
     def _rows(self, nodes: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -326,9 +327,9 @@ class PostgresKnowledgeBase(StoredKnowledgeBase):
             self._columns_read[attribute] = known
         return known
 
-    def _edge_row(self, told: Mapping[str, Any] | None, *left_out: str) -> dict[str, Any]:
-        decoders = self._edge_decoders.items() if told else ()
-        return {name: decode(told[name]) for name, decode in decoders if told and name in told and name not in left_out}
+    def _edge_row(self, told: Mapping[str, Any] | None) -> dict[str, Any]:
+        held = {name: value for name, value in (told or {}).items() if name != GROUPS}
+        return {name: decode(held[name]) for name, decode in self._edge_decoders.items() if name in held}
 
     def _given(self, nodes: NodeSet, relation: str | None) -> list[object]:
         """Return the parameters of a query about nodes and an optional relation."""

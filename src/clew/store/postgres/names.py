@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.core.types import IntArray, NodeSet
-from clew.store.index.lexical import K1, LexicalIndex, PostingList, idf
+from clew.store.index.lexical import LexicalIndex, PostingList
 from clew.store.index.names import MOST_LONGER, Entries, NameTable
 from clew.store.index.strings import NameMatch, SortedStrings, TrigramIndex, find_matches, other_numbers
 from clew.store.index.tokens import Token
@@ -75,8 +75,7 @@ class PostgresNameTable(NameTable):
     def texts(self, places: IntArray) -> list[str]:
         """Return forms by index."""
         if len(places) > MOST_KEPT // 2:
-            rows = self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places)
-            told = dict(rows)
+            told = dict(self.database.rows("SELECT id, form FROM forms WHERE id = ANY(%s)", places))
             return [told[place] for place in places.tolist()]
         return [form.text for form in self._at(places)]
 
@@ -241,13 +240,7 @@ class PostgresLexical(LexicalIndex):
 
     def _found(self, weights: Mapping[str, float]) -> list[PostingList]:
         lists = self._read(weights)
-        found = []
-        for term, factor in weights.items():
-            list_ = lists[term]
-            if list_ is not None:
-                most = (K1 + 1) * idf(len(self), len(list_.documents)) * factor
-                found.append(PostingList(list_.documents, list_.weights, factor, most))
-        return found
+        return [list_.times(factor) for term, factor in weights.items() if (list_ := lists[term]) is not None]
 
     def _read(self, terms: Iterable[str]) -> dict[str, PostingList | None]:
         kept = self._lists
@@ -257,7 +250,7 @@ class PostgresLexical(LexicalIndex):
             query = "SELECT term, documents, weights FROM postings WHERE term = ANY(%s)"
             size = 0
             for term, documents, weights in self.database.rows(query, missing):
-                told[term] = PostingList(np.frombuffer(documents, "<i4"), np.frombuffer(weights, "<f4"), 1.0, 0.0)
+                told[term] = self._weighted(np.frombuffer(documents, "<i4"), np.frombuffer(weights, "<f4"))
                 size += len(documents) + len(weights)
             if self._bytes + size > MOST_BYTES:
                 self._lists, self._bytes = {}, 0

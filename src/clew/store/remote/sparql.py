@@ -32,13 +32,12 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
     def __init__(
         self,
         endpoint: SparqlEndpoint,
-        reading: EndpointVocabulary | None = None,
+        reading: EndpointVocabulary = EndpointVocabulary(),
         describe: Callable[[], StoredKnowledgeBase | None] = lambda: None,
     ) -> None:
         """Initialise. `describe` returns the nodes without edges if they can be read, and is called on demand."""
-        super().__init__(endpoint.url, (reading or EndpointVocabulary()).batch, describe)
-        self.endpoint, self.place = endpoint, f"sparql+{endpoint.url}"
-        self.reading = reading or EndpointVocabulary()
+        super().__init__(endpoint.url, reading.batch, describe)
+        self.endpoint, self.place, self.reading = endpoint, f"sparql+{endpoint.url}", reading
         self._named: dict[int, NodeRef] = {}
 
     @cached_property
@@ -80,8 +79,8 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         except InputError:
             raise NotFoundError(f"{key!r} is not an IRI: nodes of {self.endpoint.url} have IRIs as keys") from None
         if term not in self._nodes.ids:
-            found = self._ask(f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1", None)
-            if not found:
+            query = f"SELECT ?p WHERE {{ {{ {term} ?p ?o }} UNION {{ ?s ?p {term} }} }} LIMIT 1"
+            if not self.endpoint.page(query):
                 raise NotFoundError(f"{self.endpoint.url} does not contain {key!r}")
         return self._nodes.id(term)
 
@@ -99,12 +98,12 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         if self.described is not None:
             return self.described.nodes(type)
         if type in (None, UNTYPED, VALUE):
-            found = self._ask("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
+            found = self.endpoint.rows("SELECT DISTINCT ?s WHERE { { ?s ?p ?o } UNION { ?x ?p ?s } }", "?s")
         else:
             kind = self.type_iri(type or "")
             if kind is None:
                 raise SchemaError(f"no node type {type!r}: the types are {', '.join(self.schema.type_names)}")
-            found = self._ask(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
+            found = self.endpoint.rows(f"SELECT DISTINCT ?s WHERE {{ ?s {iri(self.reading.type)} {iri(kind)} }}", "?s")
         return self._set(row["s"] for row in found if "s" in row)
 
     def values(self, nodes: NodeSet, attribute: str) -> list[Any]:
@@ -134,7 +133,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
             f"{{ SELECT DISTINCT ?x WHERE {{ {self._along(way, f'a{place}')} }} }}" for place, way in enumerate(ways)
         ]
         patterns += [f"MINUS {{ {self._along(way, f'b{place}')} }}" for place, way in enumerate(avoided)]
-        return bool(self._ask(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1", None))
+        return bool(self.endpoint.page(f"SELECT ?x WHERE {{ {' '.join(patterns)} }} LIMIT 1"))
 
     def _along(self, way: Way, name: str) -> str:
         """Convert a way to query patterns that end at ?x."""
@@ -150,9 +149,6 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         return " ".join(lines)
 
     # Inside
-
-    def _ask(self, query: str, ordered_by: str | None) -> list[ResultRow]:
-        return self.endpoint.rows(query, ordered_by=ordered_by) if ordered_by else self.endpoint.page(query)
 
     def _set(self, terms: Iterable[Term]) -> NodeSet:
         return NodeSet.of(self.intern(terms))
@@ -195,7 +191,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         order = "?s ?p ?o" if relation is None else "?s ?o"
         order = " ".join(name for name in order.split() if name in select)
         for values in self._values(nodes, side):
-            yield self._ask(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
+            yield self.endpoint.rows(f"{select} WHERE {{ {values}{among} {self._pattern(side, predicate)} }}", order)
 
     def _values(self, nodes: NodeSet, side: Direction) -> Iterator[str]:
         """Yield a clause for each portion of nodes that may have edges. Literals have no outgoing edges."""
@@ -206,7 +202,7 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         """Count the edges of these nodes on one side, by relation, or by node and relation."""
         for values in self._values(nodes, side):
             where = f"{values} {self._pattern(side, '?p')}"
-            yield from self._ask(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
+            yield from self.endpoint.rows(f"SELECT {by} (COUNT(*) AS ?n) WHERE {{ {where} }} GROUP BY {by}", by)
 
     def _pattern(self, side: Direction, predicate: str) -> str:
         """Return the pattern of an edge from ?s to ?o or back, only to nodes if values are attributes."""
@@ -245,9 +241,9 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
             label, kind, language = iri(self.reading.label), iri(self.reading.type), self.reading.language
             values = f"VALUES ?s {{ {' '.join(iris)} }}"
             wanted = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{language}"))'
-            for row in self._ask(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
+            for row in self.endpoint.rows(f"SELECT ?s ?l WHERE {{ {values} ?s {label} ?l {wanted} }}", "?s ?l"):
                 labels.setdefault(row["s"], content(row["l"]))
-            for row in self._ask(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
+            for row in self.endpoint.rows(f"SELECT ?s ?t WHERE {{ {values} ?s {kind} ?t }}", "?s ?t"):
                 kinds.setdefault(row["s"], self._told.type_names.get(content(row.get("t", "")), UNTYPED))
         for term in portion:
             node, text = self._nodes.id(term), content(term)
@@ -263,5 +259,5 @@ class SparqlKnowledgeBase(RemoteKnowledgeBase):
         if not term.startswith("<"):
             return ""
         wanted = f'FILTER (LANG(?c) = "" || LANGMATCHES(LANG(?c), "{self.reading.language}"))'
-        rows = self._ask(f"SELECT ?c WHERE {{ {term} {iri(self.reading.comment)} ?c {wanted} }}", "?c")
+        rows = self.endpoint.rows(f"SELECT ?c WHERE {{ {term} {iri(self.reading.comment)} ?c {wanted} }}", "?c")
         return content(rows[0]["c"]) if rows else ""

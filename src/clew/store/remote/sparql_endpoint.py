@@ -75,7 +75,7 @@ class SparqlEndpoint:
         self._kept = KeptTexts(cache, cap=CACHE_CAP)
         weakref.finalize(self, self._client.close)
 
-    def rows(self, query: str, *, ordered_by: str) -> list[ResultRow]:
+    def rows(self, query: str, ordered_by: str) -> list[ResultRow]:
         """Return all rows of a SELECT query, page by page. `ordered_by` makes the pages consistent."""
         size = self.politeness.page
         found: list[ResultRow] = []

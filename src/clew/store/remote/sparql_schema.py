@@ -114,7 +114,7 @@ class EndpointSchema:
         """IRIs by relation name, without noise."""
         if self.reading.claims:
             return self._described()
-        rows = self._rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
+        rows = self.endpoint.rows("SELECT DISTINCT ?p WHERE { ?s ?p ?o }", "?p")
         described = {self.reading.label, self.reading.comment, self.reading.type}
         noise = [re.compile(pattern) for pattern in self.reading.noise]
         told = [content(row["p"]) for row in rows]
@@ -128,9 +128,8 @@ class EndpointSchema:
         spoken = f'FILTER (LANG(?l) = "" || LANGMATCHES(LANG(?l), "{self.reading.language}"))'
         for portion in pages_of([iri(one) for one in every], self.reading.batch):
             values = f"VALUES ?p {{ {' '.join(portion)} }}"
-            for row in self._rows(
-                f"SELECT ?p ?l WHERE {{ {values} ?p {iri(self.reading.label)} ?l {spoken} }}", "?p ?l"
-            ):
+            query = f"SELECT ?p ?l WHERE {{ {values} ?p {iri(self.reading.label)} ?l {spoken} }}"
+            for row in self.endpoint.rows(query, "?p ?l"):
                 labels.setdefault(content(row["p"]), content(row["l"]))
         return short_names(every, labels, {})
 
@@ -142,7 +141,7 @@ class EndpointSchema:
             kind, value = map(iri, reading.identifiers)
             apart = f"FILTER NOT EXISTS {{ ?d {kind} {value} }}"
         named = f'OPTIONAL {{ ?d {iri(reading.label)} ?l FILTER (LANGMATCHES(LANG(?l), "{reading.language}")) }}'
-        rows = self._rows(f"SELECT ?p ?l WHERE {{ ?d {iri(reading.claims)} ?p {named} {apart} }}", "?p ?l")
+        rows = self.endpoint.rows(f"SELECT ?p ?l WHERE {{ ?d {iri(reading.claims)} ?p {named} {apart} }}", "?p ?l")
         labels = {content(row["p"]): content(row["l"]) for row in reversed(rows) if "l" in row}
         told = dict.fromkeys(content(row["p"]) for row in rows)
         return {name: predicate for predicate, name in short_names(told, labels, {}).items()}
@@ -152,7 +151,7 @@ class EndpointSchema:
         """Type names by IRI. Empty if types are not requested."""
         if self.reading.claims:
             return {}
-        rows = self._rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
+        rows = self.endpoint.rows(f"SELECT DISTINCT ?t WHERE {{ ?s {iri(self.reading.type)} ?t }}", "?t")
         return self._named(content(row["t"]) for row in rows if row.get("t", "").startswith("<"))
 
     def _relation_rows(self) -> list[tuple[str, str, str, int]]:
@@ -162,7 +161,7 @@ class EndpointSchema:
             return [(predicate, UNTYPED, UNTYPED, 0) for predicate in sorted(wanted)]
         try:
             found = self._counted_by_type("?p")
-            told = self._rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
+            told = self.endpoint.rows("SELECT ?p (COUNT(*) AS ?n) WHERE { ?s ?p ?o } GROUP BY ?p", "?p")
             totals = {content(row["p"]): number(row["n"]) for row in told}
         except StorageError as error:
             why = f"relations could not be counted by type ({error})"
@@ -186,16 +185,13 @@ class EndpointSchema:
         groups = "?p ?a ?b ?v" if predicate == "?p" else "?a ?b ?v"
         query = f"SELECT {groups} (COUNT(*) AS ?n) WHERE {{ ?s {predicate} ?o {optional} }} GROUP BY {groups}"
         found: dict[tuple[str, str, str], int] = {}
-        for row in self._rows(query, groups):
+        for row in self.endpoint.rows(query, groups):
             head = content(row["a"]) if "a" in row else UNTYPED
             literal = content(row.get("v", "")) in ("true", "1")
             tail = content(row["b"]) if "b" in row else VALUE if literal else UNTYPED
             place = (content(row.get("p", predicate)), head, tail)
             found[place] = found.get(place, 0) + number(row["n"])
         return found
-
-    def _rows(self, query: str, ordered_by: str) -> list[ResultRow]:
-        return self.endpoint.rows(query, ordered_by=ordered_by)
 
 
 MOST_NAMED = 100_000
@@ -257,4 +253,4 @@ def _read(endpoint: SparqlEndpoint, query: str, order: str) -> list[ResultRow]:
             rows = endpoint.page(query)
             if len(rows) == count:
                 return sorted(rows, key=lambda row: [row.get(name, "") for name in ("s", "p", "o")])
-    return endpoint.rows(query, ordered_by=order)
+    return endpoint.rows(query, order)

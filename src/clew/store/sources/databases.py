@@ -244,8 +244,7 @@ class AnySql:
         import sqlalchemy as sql
 
         chosen = sql.table(table.name, *map(sql.column, table.columns))
-        for row in self.connection.execute(sql.select(chosen).order_by(*map(sql.column, table.key))):
-            yield tuple(row)
+        yield from map(tuple, self.connection.execute(sql.select(chosen).order_by(*map(sql.column, table.key))))
 
     def _table(self, name: str) -> SqlTable:
         foreign = [

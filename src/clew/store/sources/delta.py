@@ -53,14 +53,8 @@ def read_delta(
     if not given and not delete_nodes and not delete_edges:
         raise InputError("no changes: give files to add, --delete-nodes or --delete-edges")
     upserts = read_sources(paths, options, partial=True) if given else _NOTHING
-    removed_nodes: list[Piece] = []
-    named: list[str] = []
-    for source in delete_nodes:
-        if Path(source).is_file():
-            removed_nodes.append(_key_piece(Path(source), options))
-        else:
-            named.append(str(source))
-    if named:
+    removed_nodes = [_key_piece(Path(source), options) for source in delete_nodes if Path(source).is_file()]
+    if named := [str(source) for source in delete_nodes if not Path(source).is_file()]:
         removed_nodes.append(Piece(pa.table({"key": named}), "--delete-nodes"))
     removed_edges = [piece for path in delete_edges for piece in _edge_pieces(Path(path), options)]
     return Delta(upserts, tuple(removed_nodes), tuple(removed_edges))
@@ -74,13 +68,11 @@ def apply_delta(old: Tables, delta: Delta) -> Tables:
     nodes, skipped = _without_nodes(old.nodes, delta.delete_nodes)
     edges, missing = _without_edges(old.edges, delta.delete_edges)
     for end in ("head", "tail"):
-        gone = texts_of(delta.delete_nodes)
-        edges = tuple(_kept(piece, pc.is_in(piece.texts(end), value_set=gone)) for piece in edges)
+        edges = _without(edges, end, texts_of(delta.delete_nodes))
     known = texts_of(nodes)
     rules = old.visibility.rules
     changed = tuple(_ruled(_changed(piece, nodes, known), rules, known) for piece in delta.upserts.nodes)
-    for piece in delta.upserts.nodes:
-        nodes = tuple(_kept(other, pc.is_in(other.texts("key"), value_set=piece.texts("key"))) for other in nodes)
+    nodes = _without(nodes, "key", texts_of(delta.upserts.nodes))
     given = tuple(_with_groups(piece, edges) for piece in delta.upserts.edges)
     edges, _ = _without_edges(edges, delta.upserts.edges)
     return replace(
@@ -104,9 +96,7 @@ def _without_nodes(nodes: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tupl
             skipped.append(
                 Problem(f"no node has the key {keys[row].as_py()!r}, to be deleted", gone.file, gone.line(row))
             )
-    for gone in deleted:
-        nodes = tuple(_kept(piece, pc.is_in(piece.texts("key"), value_set=gone.texts("key"))) for piece in nodes)
-    return nodes, skipped
+    return _without(nodes, "key", texts_of(deleted)), skipped
 
 
 def _without_edges(edges: tuple[Piece, ...], deleted: tuple[Piece, ...]) -> tuple[tuple[Piece, ...], list[Problem]]:
@@ -157,10 +147,7 @@ def _changed(piece: Piece, old: tuple[Piece, ...], known: pa.ChunkedArray) -> Pi
         if name == "key":
             continue
         given = piece.table[name] if name in piece.table.column_names else None
-        before = _old_column(old, name)
-        if before is not None:
-            before = before.take(places)
-        columns[name] = _preferred(given, before)
+        columns[name] = _preferred(given, _old_values(old, name, places))
     return Piece(pa.table(columns), piece.file, piece.first_line, piece.lines)
 
 
@@ -210,9 +197,9 @@ def _kept_groups(row: Row, before: dict[tuple[str, ...], list[Row]], piece: Piec
     return None if frozenset() in audiences else sorted(frozenset().union(*audiences))
 
 
-def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
-    types = {piece.table[name].type for piece in old if name in piece.table.column_names}
-    types = {kind for kind in types if not pa.types.is_null(kind)}
+def _old_values(old: tuple[Piece, ...], name: str, places: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return a column of the old nodes at some places. None if no node has a value."""
+    types = {piece.table[name].type for piece in old if name in piece.table.column_names} - {pa.null()}
     if not types:
         return None
     kind = common_type(types)
@@ -222,7 +209,7 @@ def _old_column(old: tuple[Piece, ...], name: str) -> pa.ChunkedArray | None:
             chunks += cast_to(piece.table[name], kind).chunks
         else:
             chunks.append(pa.nulls(piece.table.num_rows, kind))
-    return pa.chunked_array(chunks, kind)
+    return pa.chunked_array(chunks, kind).take(places)
 
 
 def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) -> pa.ChunkedArray:
@@ -237,6 +224,11 @@ def _preferred(given: pa.ChunkedArray | None, before: pa.ChunkedArray | None) ->
     elif is_text(kind):
         present = pc.and_(present, pc.fill_null(pc.not_equal(given, ""), False))
     return pc.if_else(present, given, before)
+
+
+def _without(pieces: Sequence[Piece], column: str, gone: pa.ChunkedArray) -> tuple[Piece, ...]:
+    """Return the pieces without the rows with one of these texts in a column."""
+    return tuple(_kept(piece, pc.is_in(piece.texts(column), value_set=gone)) for piece in pieces)
 
 
 def _kept(piece: Piece, gone: pa.ChunkedArray | pa.Array) -> Piece:

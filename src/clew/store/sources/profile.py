@@ -458,7 +458,7 @@ def _repeats(content: Content, column: str, key: str) -> bool:
     """Return whether most rows contain their own key or name in a column, which is then another form of it."""
     if is_list(content[column].type):
         return False
-    same = pc.equal(as_text(content[column]).cast(STRING), as_text(content[key]).cast(STRING))
+    same = pc.equal(_texts(content[column]), _texts(content[key]))
     return bool(2 * (pc.sum(same).as_py() or 0) > len(same))
 
 

@@ -248,7 +248,7 @@ class RdfGraph:
             "key": keys,
             "type": pa.array([kind_names[kind] if kind else None for kind in kinds], pa.string()),
             "name": pa.array([labels.get(key) or (None if partial else _name(key)) for key in keys], pa.string()),
-            "aliases": pa.array([self._aliases(key) for key in keys], pa.list_(pa.string())),
+            "aliases": pa.array([self._aliases(resource) for resource in resources], pa.list_(pa.string())),
             "text": ["\n".join(self._texts(resource, self.texts)) for resource in resources],
         }
         for predicate, name in attributes.items():
@@ -274,11 +274,9 @@ class RdfGraph:
         names = short_names(told - {*self.every_name, *ALIASES, *self.texts}, labels, self.prefixes)
         return {predicate: name + "_" if name in NODE_COLUMNS else name for predicate, name in names.items()}
 
-    def _aliases(self, key: str) -> list[str]:
-        if key not in self.resources:
-            return []
-        names = self._texts(self.resources[key], self.every_name)
-        return sorted({*names[1:], *self._texts(self.resources[key], ALIASES)})  # triples have no order
+    def _aliases(self, resource: _Resource) -> list[str]:
+        names = self._texts(resource, self.every_name)
+        return sorted({*names[1:], *self._texts(resource, ALIASES)})  # triples have no order
 
     def _texts(self, resource: _Resource, predicates: Iterable[str]) -> list[str]:
         """Return the literals of several predicates in the user's language, in the order of the predicates."""

@@ -141,8 +141,7 @@ def read_tables(files: Sequence[RawTable], options: SourceOptions) -> Tables:
 
 def _with_rows(tables: Tables) -> Tables:
     """Add the row of each node in the only table, which may be a list in an order that people ask about."""
-    numbers = [pa.array(np.arange(1, piece.table.num_rows + 1)) for piece in tables.nodes]
-    pairs = zip(tables.nodes, numbers, strict=True)
+    pairs = [(one, pa.array(np.arange(1, one.table.num_rows + 1))) for one in tables.nodes]
     return replace(tables, nodes=tuple(replace(one, table=one.table.append_column(ROW, rows)) for one, rows in pairs))
 
 

@@ -125,6 +125,5 @@ def _read_part(folder: Path, name: str) -> Any:
 
 
 def _file(folder: Path, name: str) -> Path | None:
-    return next(
-        (folder / f"{name}{suffix}" for suffix in (".pt", ".pkl") if (folder / f"{name}{suffix}").is_file()), None
-    )
+    places = (folder / f"{name}{suffix}" for suffix in (".pt", ".pkl"))
+    return next(filter(Path.is_file, places), None)

@@ -70,7 +70,8 @@ def read_wikidata(path: Path, options: SourceOptions) -> Tables:
     if len(links) < len(dump.links):
         notes.append(f"{path}: {len(dump.links) - len(links):,} claims lead to items that it does not hold, left out.")
     rows = [
-        {"head": head, "relation": dump.called(relation), "tail": tail, **_named(qualifiers, dump, ("head", "tail"))}
+        {"head": head, "relation": dump.called(relation), "tail": tail}
+        | {_header(place, dump, EDGE_COLUMNS): value for place, value in qualifiers.items()}
         for head, relation, tail, qualifiers in links
     ]
     empty = pa.table({name: pa.array([], pa.string()) for name in EDGE_COLUMNS})
@@ -125,21 +126,18 @@ def _nodes(dump: _Dump, options: SourceOptions, file: str) -> Piece:
         **{name: column_of([item[name] for item in dump.items]) for name in ("name", "aliases", "text")},
     }
     for place in sorted({place for item in dump.items for place in item["values"]}):
-        name = next(iter(_named({place: None}, dump, NODE_COLUMNS)))
+        name = _header(place, dump, (*NODE_COLUMNS, "relation"))
         while name in columns:
             name += "_"
         columns[name] = column_of([_one(item["values"].get(place)) for item in dump.items])
     return Piece(pa.table(columns), file, lines=pa.array(dump.lines, pa.int64()))
 
 
-def _named(values: Mapping[str, Any], dump: _Dump, taken: Sequence[str]) -> dict[str, Any]:
+def _header(place: str, dump: _Dump, taken: Sequence[str]) -> str:
     """Convert `P2048 Q11573` to `height (metre)`. Append a mark to labels that are roles."""
-    named = {}
-    for place, value in values.items():
-        name, _, unit = place.partition(" ")
-        label = dump.called(name) + (f" ({dump.called(unit)})" if unit else "")
-        named[label + "_" if label in taken or label == "relation" else label] = value
-    return named
+    name, _, unit = place.partition(" ")
+    label = dump.called(name) + (f" ({dump.called(unit)})" if unit else "")
+    return label + "_" if label in taken else label
 
 
 def _one(values: list[Any] | None) -> Any:
