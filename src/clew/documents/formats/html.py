@@ -138,8 +138,14 @@ class HtmlWalk:
         for child in node.children:
             if isinstance(child, str):
                 self._text(child)
+            elif self._is_skipped(child):
+                continue
+            elif child.tag in BLOCKS:
+                self._flush()
+                self._add_block(child)
+                self._flush()
             else:
-                self._element(child)
+                self._inline(child)
 
     def _add_block(self, node: HtmlNode) -> None:
         if node.tag in HEADINGS:
@@ -179,10 +185,10 @@ class HtmlWalk:
             self._flush()
             self._number = ""
 
-    def _element(self, node: HtmlNode, *, bold: bool = False, link: str = "") -> None:
+    def _inline(self, node: HtmlNode, *, bold: bool = False, link: str = "") -> None:
         if self._is_skipped(node):
             return
-        if node.tag in BLOCKS:  # maybe inside <a> or <b>
+        if node.tag in BLOCKS:  # a block inside <a> or <b>
             self._flush()
             self._add_block(node)
             self._flush()
@@ -195,7 +201,7 @@ class HtmlWalk:
             if isinstance(child, str):
                 self._text(child, bold=bold, link=link)
             else:
-                self._element(child, bold=bold, link=link)
+                self._inline(child, bold=bold, link=link)
 
     def _is_skipped(self, node: HtmlNode) -> bool:
         return node.tag in self._skipped or (
