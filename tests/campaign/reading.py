@@ -152,7 +152,7 @@ def _archive(pick: random.Random, files: list[Path]) -> Path:
         archive, "w", pick.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
     ) as packed:
         for file in files:
-            packed.write(file, pick.choice(["", "inner/", "../"]) + file.name)
+            packed.write(file, pick.choice(["", "inner/", "../", "/etc/"]) + file.name)
     if pick.random() < 0.5:
         archive.write_bytes(hostile.cut_and_flipped(archive.read_bytes(), pick))
     return archive

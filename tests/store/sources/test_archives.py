@@ -45,6 +45,15 @@ def test_a_folder_with_nothing_but_an_archive_is_that_archive(archive, tmp_path)
     assert answer.value == 2
 
 
+@pytest.mark.parametrize("name", ["{}/secret.csv", "../secret.csv", "x/../../secret.csv"])
+def test_a_name_that_leads_out_of_an_archive_reads_nothing_there(tmp_path, name):
+    (tmp_path / "secret.csv").write_text("id,name\n1,secret\n")
+    with zipfile.ZipFile(tmp_path / "feed.zip", "w") as packed:
+        packed.writestr("stops.csv", "id,name\n1,Old Mill\n")
+        packed.writestr(name.format(tmp_path), "id,name\n2,inside\n")
+    assert [row["name"] for table in content(read_sources([tmp_path / "feed.zip"])) for row in table] == ["Old Mill"]
+
+
 def test_a_row_is_named_by_archive_file_and_line(archive):
     with zipfile.ZipFile(archive, "a") as packed:
         packed.writestr("feed/routes.csv", "route_id,route_name\n1,East\n2\n")

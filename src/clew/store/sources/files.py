@@ -188,10 +188,11 @@ def is_archive(path: Path) -> bool:
 
 
 def members_of(archive: Path) -> list[Path]:
-    """Return the paths of the files in a ZIP archive, without hidden ones."""
+    """Return the paths of the files in a ZIP archive, without hidden ones and names that lead out of it."""
     with _unzipping(archive) as zipped:
         names = sorted(PurePosixPath(entry.filename) for entry in zipped.infolist() if not entry.is_dir())
-    return [archive / name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts)]
+    shown = [name for name in names if not any(part.startswith((".", "__MACOSX")) for part in name.parts)]
+    return [path for name in shown if archive in (path := archive / name).parents]  # a name may be absolute
 
 
 @contextmanager
