@@ -54,6 +54,14 @@ def test_a_name_that_leads_out_of_an_archive_reads_nothing_there(tmp_path, name)
     assert [row["name"] for table in content(read_sources([tmp_path / "feed.zip"])) for row in table] == ["Old Mill"]
 
 
+def test_an_archive_beside_tables_is_named_and_can_be_given_too(archive, tmp_path):
+    (tmp_path / "lines.csv").write_text("line_id,line_name\n1,Coast Line\n2,Hill Line\n")
+    assert any("feed.zip" in note for note in read_sources([tmp_path]).notes)
+    both = read_sources([tmp_path, archive])
+    assert {"Coast Line", "Old Mill"} <= {row.get("name") for table in content(both) for row in table}
+    assert not any("Not read: archives" in note for note in both.notes)
+
+
 def test_a_row_is_named_by_archive_file_and_line(archive):
     with zipfile.ZipFile(archive, "a") as packed:
         packed.writestr("feed/routes.csv", "route_id,route_name\n1,East\n2\n")

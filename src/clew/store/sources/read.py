@@ -84,6 +84,8 @@ class _Found:
 
     rdf: RdfGraph
     partial: bool
+    given: frozenset[Path]
+    """Files and folders that the user gave."""
     nodes: list[Piece] = field(default_factory=list)
     edges: list[Piece] = field(default_factory=list)
     things: list[RawTable] = field(default_factory=list)
@@ -171,7 +173,7 @@ def read_sources(
     said += [(Path(path), "triples") for path in options.triples]
     if not said and not databases and not raws:
         raise InputError("no sources: give files or folders to read")
-    found = _Found(RdfGraph(options.language), partial)
+    found = _Found(RdfGraph(options.language), partial, frozenset(path for path, _ in said))
     for raw in raws:
         found.add(raw, None, options)
     for url in databases:
@@ -347,7 +349,11 @@ def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
         found.notes.append(f"Not read: folders in {folder}, which can be given as sources: {', '.join(inner)}.")
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
     files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
-    files = files or [member for path in listed.files if is_archive(path) for member in _archived(path, found)]
+    archives = [path for path in listed.files if is_archive(path) and path not in found.given]
+    if files and archives:
+        names = ", ".join(path.name for path in archives)
+        found.notes.append(f"Not read: archives in {folder}, which can be given as sources: {names}.")
+    files = files or [member for path in archives for member in _archived(path, found)]
     if not files:
         if packed := [path for path in listed.files if kind_of(path) in _ARCHIVES]:
             raise SourceError(f"no readable files in this folder: unpack {packed[0].name}", file=folder)
