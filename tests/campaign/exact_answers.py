@@ -282,6 +282,7 @@ def differences(tools, asked, by_hand, engines, kinds):
     answer = ask(create("focus_plus", {"kinds": kinds}), "?", replace(tools, parser=Said(asked)))
     expected = by_hand.found(asked, kinds)
     values = {node.key: node.attributes.get(asked.attribute or "") for node in by_hand.nodes}
+    values = {key: value if value == value else None for key, value in values.items()}  # NaN is missing in queries
     if asked.asks == "value" and not any(values[key] not in (None, "") for key in expected):
         expected = set()
     told, frame, count = answer.to_dict(), answer.to_frame(), len(expected)
