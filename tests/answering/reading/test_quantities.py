@@ -32,11 +32,18 @@ def test_a_number_is_read_as_people_write_it(text, value):
         ("since May 2010", "2010-05-01", "2010-05-31"),
         ("on 3 May 2010", "2010-05-03", "2010-05-03"),
         ("on 2010-05-03", "2010-05-03", "2010-05-03"),
+        ("in May", "0004-05-01", "0004-05-31"),
+        ("on sept 8", "0004-09-08", "0004-09-08"),
+        ("the 8th of September", "0004-09-08", "0004-09-08"),
     ],
 )
 def test_a_date_covers_as_much_time_as_it_says(text, low, high):
     (found,) = quantities(text)
     assert (found.low, found.high) == (low, high)
+
+
+def test_a_verb_is_no_month():
+    assert quantities("Who may march with marching bands?") == []
 
 
 def test_no_number_lies_inside_another_and_all_are_in_reading_order():

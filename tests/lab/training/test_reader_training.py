@@ -7,7 +7,9 @@ import pytest
 
 from clew.answering.reading.encoders import Encoders
 from clew.core.errors import SourceError
+from clew.lab.training.reader.choice import has_answered, read_answered
 from clew.lab.training.reader.examples import normal, read_sources
+from clew.lab.training.reader.fitting import word_tokens
 from clew.models.embedding.onnx import DIMENSION
 
 SCHEMAS = [("films", "Film", "Person", "directed_by", "cost"), ("books", "Book", "Author", "written_by", "pages")]
@@ -54,8 +56,30 @@ def test_a_schema_that_stands_in_the_sources_twice_is_refused(source):
         read_sources([source, source])
 
 
+@pytest.fixture
+def answered(tmp_path):
+    """Return a source of questions whose plans were executed."""
+    folder = tmp_path / "answered"
+    folder.mkdir()
+    options = [
+        {"asked": "who is oldest", "text": "max age : person", "prior": -1.5, "shared": [0.0, 0.0], "is_right": False},
+        {"asked": "who is A ( age )", "text": "A ← age ← person", "prior": -2, "shared": [0.5, 0], "is_right": True},
+    ]
+    line = {"schema": "people", "question": "who is oldest", "options": options}
+    (folder / "options.jsonl").write_text(json.dumps(line) + "\n")
+    return folder
+
+
+def test_a_question_with_executed_plans_becomes_a_row(source, answered):
+    assert (has_answered(source), has_answered(answered)) == (False, True)
+    (question,) = read_answered([source, answered])
+    row = question.row(word_tokens())
+    assert [option.is_right for option in row.options] == [False, True]
+    assert row.questions[0] != row.questions[1]
+
+
 @pytest.mark.filterwarnings("ignore")
-def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_path):
+def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answered, tmp_path):
     for package in ("torch", "transformers", "onnx"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install 'clew-kb[train]'")
     import torch
@@ -63,7 +87,7 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_p
 
     from clew.lab.training.networks import EncoderSize, exported_encoder
     from clew.lab.training.reader.choice import ChoiceSettings
-    from clew.lab.training.reader.fitting import ReaderSettings, fit_reader, measure, word_tokens
+    from clew.lab.training.reader.fitting import ReaderSettings, fit_reader, measure
 
     words, teacher = ["[MASK]", "[SEP]", "[CLS]", "[UNK]", "[PAD]", "film", "by", "is", "who"], tmp_path / "teacher"
     shape = {"hidden_size": 36, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
@@ -77,7 +101,7 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, tmp_p
         read_sources([source]),
         tmp_path / "out",
     )
-    figures = fit_reader(schemas, out, settings, {"seed": 0}, lambda _: None)
+    figures = fit_reader(schemas, read_answered([answered]), out, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     encoders = Encoders(out)
     assert encoders.meaning(["who directed • film •"]).shape == (1, DIMENSION)

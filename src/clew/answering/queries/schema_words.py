@@ -6,6 +6,7 @@ many: treats → "treat", associated_with → "are associated with".
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Sequence
 
@@ -114,6 +115,14 @@ def _condition(name: str, tests: Sequence[Test], kind: str) -> str:
             return f"that are {'' if yes else 'not '}{label.removeprefix(first + ' ') if first == 'is' else label}"
         return f"whose {label} is {'true' if yes else 'false'}"
     return f"whose {label} {said.replace('containing', 'contains') if comparison == 'contains' else f'is {said}'}"
+
+
+def date_part_in_words(attribute: str, unit: str, number: int) -> str:
+    """Return a condition on the month or the day of a date as a phrase after a noun."""
+    label, _ = attribute_words(attribute)
+    if unit == "month" and 1 <= number <= 12:
+        return f"whose {label} is in {calendar.month_name[number]}"
+    return f"whose {label} is on {unit} {number}"
 
 
 def _whole_years(tests: Sequence[Test]) -> Sequence[Test]:

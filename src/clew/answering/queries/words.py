@@ -16,6 +16,7 @@ from clew.answering.queries.schema_words import (
     PREPOSITIONS,
     attribute_words,
     conditions_in_words,
+    date_part_in_words,
     is_countable,
     is_participle,
     of_many,
@@ -476,6 +477,15 @@ class Phrase:
                         first.append(f"among {self.words.constant(constant, 'and')}")
                     case ql.Compare(ql.Var(owner), "!=", ql.Named() | ql.Nodes() as constant) if owner == name:
                         last.append(f"other than {self.words.constant(constant, 'and')}")
+                    case ql.Compare(
+                        ql.Call(
+                            "month" | "day" as unit,
+                            (ql.Attribute(owner, stored) | ql.Call("first_date", (ql.Attribute(owner, stored),)),),
+                        ),
+                        "=",
+                        ql.Value(int(number)),
+                    ) if owner == name:
+                        last.append(date_part_in_words(stored, unit, number))
                     case _:
                         last.append(self.condition(inner, name))
         return [*first, *conditions_in_words(plain, self.words.schema), *last]

@@ -93,6 +93,61 @@ class SaidValues:
         ]
 
 
+SHORTEST_PART = 3
+"""Minimum length of a word that may be a part of a value, in letters."""
+
+
+@dataclass(frozen=True)
+class SaidParts:
+    """Words and phrases of a question that are a part of longer values: "surgery" in "right hip surgery"."""
+
+    vocabulary: Vocabulary
+    texts: Mapping[str, Sequence[str]]
+    """Different values of each text attribute, in lower case."""
+
+    def of(self, tokens: Sequence[Token], outside: Sequence[int]) -> list[tuple[int, str]]:
+        """Return `(attribute, phrase)` pairs, the longest phrase of each place. `outside` lists the usable tokens."""
+        usable, found, place = set(outside), list[tuple[int, str]](), 0
+        while place < len(tokens):
+            longest: dict[str, list[int]] = {}
+            for last in range(place, len(tokens)):
+                words = [one.text for one in tokens[place : last + 1]]
+                owners = self._owners(" ".join(words)) if last in usable else []
+                if not owners:
+                    break
+                if self._tells(words):
+                    longest[" ".join(words)] = owners
+            phrase, owners = next(reversed(longest.items()), ("", []))
+            found += [(owner, phrase) for owner in owners if self._is_exact(owner, phrase)]
+            place += max(1, len(phrase.split()))
+        return found
+
+    def _tells(self, words: Sequence[str]) -> bool:
+        """Return whether content words are at both ends, and one word is neither common nor in the schema."""
+        content = [word for word in words if word not in stop_words() and len(word) >= SHORTEST_PART]
+        if not content or words[0] != content[0] or words[-1] != content[-1]:
+            return False
+        return any(not is_common(word) and word not in self.vocabulary.words for word in content)
+
+    def _owners(self, phrase: str) -> list[int]:
+        return [owner for owner, said in self._joined.items() if f" {phrase} " in said]
+
+    @cached_property
+    def _joined(self) -> dict[int, str]:
+        """The words of all values of each attribute, with a line break between two values."""
+        return {
+            place: "\n".join(f" {' '.join(token.text for token in tokenise(text))} " for text in self.texts[one.name])
+            for place, one in enumerate(self.vocabulary.attributes)
+            if one.name in self.texts
+        }
+
+    def _is_exact(self, owner: int, phrase: str) -> bool:
+        """Return whether exactly the values with these words contain the phrase as a text."""
+        texts = self.texts[self.vocabulary.attributes[owner].name]
+        count = sum(phrase in text for text in texts)
+        return 0 < count == sum(f" {phrase} " in line for line in self._joined[owner].split("\n"))
+
+
 @lru_cache(maxsize=1)
 def meant() -> dict[str, str]:
     """Return words in questions and tables that mean a value: "women" for female."""

@@ -336,6 +336,12 @@ class Translator:
                 value = next(iter(in_units_of(quantity, attribute.name)), None)
             yield ql.Compare(stored, comparison, _literal(value))
             return
+        month, day = quantity.month_and_day
+        if comparison == "=" and month and attribute.kind == "date":
+            yield ql.Compare(ql.Call("month", (stored,)), "=", ql.Value(month))
+            if day:
+                yield ql.Compare(ql.Call("day", (stored,)), "=", ql.Value(day))
+            return
         low, high = (
             _literal(day if attribute.kind == "date" else int(day[:4])) for day in (quantity.low, quantity.high)
         )

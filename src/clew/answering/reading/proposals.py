@@ -59,12 +59,16 @@ COUNTED = -1.0
 """Score change for comparing two names by the number of their edges instead of by an attribute."""
 STEPPED = 1.0
 """Score change for the row next to a row, if the question has a word for it."""
+EXACTLY = -2.0
+"""Score change for requiring an exact number of neighbors: "chromosome 15" is more frequent than "15 genes"."""
 RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 SHORTER = -0.7
 """Score change per word by which a value is shorter than a value of another attribute that contains it."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
+CONTAINED, IGNORED_PART = -0.7, -1.5
+"""Score change for requiring that a value contains words of the question, and for not requiring it."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 OF_NUMBERS: dict[Form, Form] = {"most": "max", "fewest": "min", "max": "max", "min": "min"}
 """Forms whose answers may be what rows with an extreme number refer to, with the form for the rows."""
@@ -496,8 +500,8 @@ class Proposer:
                         hop = what - len(self.owners)
                         own = (None, hop) if hop >= 0 else (what, None)
                         requirement = Requirement(own[0], COMPARISONS[at], place, hop=own[1])
-                        if hop < 0 or COMPARISONS[at] != "=":  # "chromosome 15" is more frequent than "15 genes"
-                            choices.append(((requirement,), likely + float(quantity.operators[at])))
+                        exactly = EXACTLY if hop >= 0 and COMPARISONS[at] == "=" else 0.0
+                        choices.append(((requirement,), likely + float(quantity.operators[at]) + exactly))
             options.append(choices)
         switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
         if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
@@ -514,6 +518,10 @@ class Proposer:
             elif here[attribute]:
                 said.append((attribute, value))
         options += map(self._value_choices, _said_once(said))
+        for phrase in dict.fromkeys(phrase for _, phrase in scores.parts):
+            owners = [owner for owner, part in scores.parts if part == phrase and here[owner]]
+            contained = [((Requirement(owner, "contains", value=phrase),), CONTAINED) for owner in owners]
+            options += [[((), IGNORED_PART), *contained]] if contained else []
         found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
         for choices in options:
             longer = [

@@ -1,7 +1,8 @@
 """Numbers, dates and steps in a question. These are the only grammars of the reader. Files contain their words.
 
-3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %, 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03.
-1990 is both a year and a number. A step is the row before or after a row of a table: "the opponent after Japan".
+3.5 million, 1,200, 2k, a dozen, half a million, twenty-five, 12 %, 1990, the 1990s, May 2010, 3 May 2010, 2010-05-03,
+in May, 3 May. 1990 is both a year and a number. A step is the row before or after a row of a table: "the opponent
+after Japan".
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import pairwise
 from typing import Literal
 
 from clew.answering.reading import words_file
+from clew.core.amounts import NO_YEAR
 from clew.core.schema import words_of
 from clew.store.index.tokens import Token
 
@@ -34,7 +36,7 @@ class Quantity:
     low: str = ""
     """First day of a date, such as 2010-05-01."""
     high: str = ""
-    """Last day of a date."""
+    """Last day of a date. The year of a month or a day without a year is NO_YEAR."""
     unit: str = ""
     """Unit after a number."""
 
@@ -42,6 +44,13 @@ class Quantity:
     def is_date(self) -> bool:
         """Whether the quantity can be a date."""
         return bool(self.low)
+
+    @property
+    def month_and_day(self) -> tuple[int, int]:
+        """The month and the day of a date without a year, or 0 for what is missing."""
+        if int(self.low[:4] or 0) != NO_YEAR:
+            return 0, 0
+        return int(self.low[5:7]), int(self.low[8:]) if self.low == self.high else 0
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,9 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
             rf"\b{month}\s+{day},?\s+{year}\b",
             rf"\b{month}\s+(?:of\s+)?{year}\b",
             r"(?<!\d)(?P<year>[12]\d{3})-(?P<month>\d\d)(?![\d-])",
+            rf"\b{day}\s+(?:of\s+)?{month}\b",
+            rf"\b{month}\s+{day}\b",
+            rf"\b(?<=in\s){month}\b",
             rf"\b(?:the\s+)?(?:(?P<decade>[12]\d{{2}}0)'?s|(?P<tens>{_any_of(words.decades)}))\b",
             rf"\b(?P<half>{'|'.join(words.halves)})\s+an?\s+(?P<scale>{scale})\b",
             rf"(?:\b(?P<article>an?)\s+|(?P<number>{digits}|\b{spelt})\s?)(?P<scale>{scale})\b",
@@ -94,9 +106,9 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _may_hold_any(text: str) -> bool:
-    """Return whether a text has a digit or a word that starts like a number word. Most questions have no such word."""
+    """Return whether a text has a digit or a word that starts like a number or a month. Most questions do not."""
     words = _words()
-    spelt = (*words.numbers, *words.scales, *words.halves, *words.decades)
+    spelt = (*words.numbers, *words.scales, *words.halves, *words.decades, *words.months)
     return any(map(str.isdecimal, text)) or any(word.startswith(spelt) for word in re.findall(r"\w+", text.lower()))
 
 
@@ -151,7 +163,7 @@ def _with_common_scale(text: str, found: list[Quantity]) -> list[Quantity]:
 def _quantity(match: re.Match[str]) -> Quantity | None:
     groups, words = {name: value for name, value in match.groupdict().items() if value}, _words()
     place = (match.start(), match.end(), match.group())
-    if groups.keys() & {"year", "decade", "tens"}:
+    if groups.keys() & {"year", "month", "decade", "tens"}:
         return _date(place, groups)
     if "half" in groups:
         return Quantity(*place, value=words.halves[groups["half"].lower()] * words.scales[groups["scale"].lower()])
@@ -172,7 +184,7 @@ def _date(place: tuple[int, int, str], groups: dict[str, str]) -> Quantity | Non
     if "decade" in groups or "tens" in groups:
         first = int(groups["decade"]) if "decade" in groups else _words().decades[groups["tens"].lower()]
         return Quantity(*place, low=f"{first}-01-01", high=f"{first + 9}-12-31")
-    year, named = groups["year"], groups["month"].lower().rstrip(".")
+    year, named = groups.get("year", f"{NO_YEAR:04}"), groups["month"].lower().rstrip(".")
     month = int(named) if named.isdecimal() else _words().months[named]
     if not 1 <= month <= 12:
         return None

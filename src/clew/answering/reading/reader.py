@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from clew.answering.queries.linking import descendants, hierarchies
-from clew.answering.reading.attribute_values import Extents, SaidValues, denials
+from clew.answering.reading.attribute_values import Extents, SaidParts, SaidValues, denials, is_denied
 from clew.answering.reading.encoders import SHIPPED, Encoders, ReadQuestion
 from clew.answering.reading.fitted import Fitted
 from clew.answering.reading.meaning import (
@@ -72,6 +72,8 @@ SURELY = 0.99
 """Probability of negation for a name joined with another name by a word that negates both."""
 MOST_VALUES, LONGEST_VALUE = 60, 40
 """Maximum number of different values, and characters of each, of a text attribute that counts as a category."""
+MOST_LETTERS = 300_000
+"""Maximum number of letters in the values of a text attribute for conditions on parts of its values."""
 MOST_NUMBERS = 6
 """Maximum number of numbers and dates to read. Each is compared with every attribute."""
 SAMPLED = 200
@@ -87,7 +89,7 @@ LARGE = 200_000
 
 
 @dataclass(frozen=True)
-class _Option:
+class Option:
     """A plan before the choice: its parts, their total score, and its words."""
 
     plan: Plan
@@ -190,6 +192,16 @@ class LearnedReader:
     def said_values(self) -> SaidValues:
         """Finds attribute values in questions."""
         return SaidValues(self.vocabulary, self.values)
+
+    @cached_property
+    def said_parts(self) -> SaidParts:
+        """Finds words of attribute values in questions."""
+        known, kinds, texts = self.kb.described, self.schema.attribute_types, dict[str, list[str]]()
+        for name in (name for name, kind in kinds.items() if kind == "text" and known is not None):
+            values = [value.lower() for value in known.distinct(name) if isinstance(value, str)] if known else []
+            if sum(map(len, values)) <= MOST_LETTERS:
+                texts[name] = values
+        return SaidParts(self.vocabulary, texts)
 
     @cached_property
     def extents(self) -> Extents:
@@ -295,21 +307,25 @@ class LearnedReader:
 
     def understand(self, question: str, named: Sequence[NamedSpan]) -> Understanding:
         """Return the possible meanings of a question with known mentions."""
+        options, encoders = self.options(question, named)
+        if not options:
+            return Understanding(question, tuple(named), words=tuple(self._words_alone(question, named, encoders)))
+        return self._chosen(question, named, options[:CHOSEN_AMONG], encoders)
+
+    def options(self, question: str, named: Sequence[NamedSpan]) -> tuple[list[Option], Encoders]:
+        """Return the plans to choose from, likeliest first, and the encoders for the language of the question."""
         spans = [(one.start, one.end) for one in named]
         encoders = encoders_for(question, spans, self.encoders, self.vocabulary.words)
         scorer = replace(self.scorer, encoders=encoders)
-        pooled: list[_Option] = []
+        pooled: list[Option] = []
         for taken, cost in assignments(named, self._value_texts):
             pooled += self._options(question, taken, cost, scorer)
         pooled.sort(key=lambda option: -option.prior)
-        pooled = list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1]
-        if not pooled:
-            return Understanding(question, tuple(named), words=tuple(self._words_alone(question, named, encoders)))
-        return self._chosen(question, named, pooled[:CHOSEN_AMONG], encoders)
+        return list({(option.text, option.asked): option for option in reversed(pooled)}.values())[::-1], encoders
 
     def _options(
         self, question: str, taken: Sequence[tuple[NamedSpan, Sense]], cost: float, scorer: QuestionScorer
-    ) -> list[_Option]:
+    ) -> list[Option]:
         """Return plans for one assignment of the names, with the plan and the question as the encoder reads them."""
         numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
         code, words = self.schema.type_code, self.vocabulary.type_words
@@ -323,9 +339,12 @@ class LearnedReader:
         values = {word for _, value in categories for word in value.lower().split()}
         starts = {one.start for one, _ in taken} | {tokens[at].start for at in outside if tokens[at].text in values}
         beside = steps(tokens, outside, starts).values()
+        texts = [one.text for one in tokens]
+        whole = [at for at in outside if texts[at] not in values and not is_denied(texts[:at])]
+        parts = tuple(self.said_parts.of(tokens, whole))
         called = self.vocabulary.attributes_called(" ".join(tokens[at].text for at in outside))
         step, differs = next(iter(beside), 0), asks_difference(question)
-        scores = replace(scores, denied=not_these, step=step, differs=differs, named_attributes=called)
+        scores = replace(scores, denied=not_these, step=step, differs=differs, named_attributes=called, parts=parts)
         if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)
@@ -352,7 +371,7 @@ class LearnedReader:
         asked, wording = lettered(question, spans, numbers), Wording(self.vocabulary)
         named = tuple(one for one, _ in taken)
         return [
-            _Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan))
+            Option(plan, named, senses, tuple(numbers), score + more, asked, said, wording.of(plan))
             for plan, more, score in fitted
         ]
 
@@ -362,7 +381,7 @@ class LearnedReader:
         return len(set(compared)) == len(compared)
 
     def _chosen(
-        self, question: str, named: Sequence[NamedSpan], options: Sequence[_Option], encoders: Encoders
+        self, question: str, named: Sequence[NamedSpan], options: Sequence[Option], encoders: Encoders
     ) -> Understanding:
         told, read = encoders.read_options(
             [option.asked for option in options],
@@ -390,10 +409,10 @@ class LearnedReader:
         spans = [TypedSpan(one.start, one.end, self.vocabulary.type_words(one.senses[0].type)) for one in named]
         asked = lettered(question, spans[: len(LETTERS)], ())
         _, read = encoders.read_options([asked], [""], [0.0], [(0.0, 0.0)], BUDGET)
-        alone = _Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "")
+        alone = Option(Plan("none"), tuple(named), (), (), 0.0, asked, "", "")
         return self._name_words(question, alone, read[0], 0.0) if encoders.reads_english else []
 
-    def _name_words(self, question: str, option: _Option, read: ReadQuestion, certainty: float) -> list[Word]:
+    def _name_words(self, question: str, option: Option, read: ReadQuestion, certainty: float) -> list[Word]:
         """Return the words that an option does not link, with the probability that each belongs to a name."""
         spans = [(one.start, one.end) for one in option.named] + [(one.start, one.end) for one in option.numbers]
         if self.name_words is None:

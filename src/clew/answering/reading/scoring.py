@@ -88,6 +88,8 @@ class Scores:
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()
     """Attributes with a value that occurs in the question."""
+    parts: tuple[tuple[int, str], ...] = ()
+    """Attributes with values that contain words of the question."""
     denied: frozenset[tuple[int, str]] = frozenset()
     """The pairs in `categories` that the answer must not have: "not liquid"."""
     step: int = 0
@@ -111,7 +113,7 @@ SKETCHED = {"forms": len(FORMS), "related": 2, "valued": 2}
 FOCUS, OTHER = "§", "•"
 SAID = 4.0
 """Score added for a type that the question names."""
-COMPARED = frozenset({"number", "integer", "date", "category", "text"})
+COMPARED = ("number", "integer", "date", "category", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +270,11 @@ class QuestionScorer:
             QuantityScores(
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
                 np.append(
-                    np.where(self._is_compared, self._compared("quantity", one, attributes), -1e4),
+                    np.where(self._may_be(number), self._compared("quantity", one, attributes), -1e4),
                     self._compared("counted quantity", one, hops),
                 ),
             )
-            for place, one in enumerate(numbered)
+            for place, (number, one) in enumerate(zip(numbers, numbered, strict=True))
         )
         return Scores(
             _logged(told["forms"]),
@@ -308,11 +310,15 @@ class QuestionScorer:
 
     @cached_property
     def _is_switch(self) -> NDArray[np.bool_]:
-        return np.array([one.kind == "boolean" for one in self.vocabulary.attributes], dtype=np.bool_)
+        return np.equal(self._kinds, "boolean")
+
+    def _may_be(self, number: Quantity) -> NDArray[np.bool_]:
+        """Return for each attribute whether it can be compared with a number or a date."""
+        return np.isin(self._kinds, ["date"] if number.month_and_day[0] else COMPARED)
 
     @cached_property
-    def _is_compared(self) -> NDArray[np.bool_]:
-        return np.array([one.kind in COMPARED for one in self.vocabulary.attributes], dtype=np.bool_)
+    def _kinds(self) -> NDArray[np.str_]:
+        return np.array([one.kind for one in self.vocabulary.attributes], dtype=np.str_)
 
 
 def _logged(raw: Floats) -> Floats:

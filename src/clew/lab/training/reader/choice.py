@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from clew.answering.reading import encoders as reading
 from clew.answering.reading.encoders import Encoders
 from clew.answering.reading.plan import Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.reader import CHOSEN_AMONG, PLANS
 from clew.answering.reading.scoring import Labels, QuestionScorer, masked, shared_words
+from clew.lab.datasets.files import find_file, read_records
 from clew.lab.training import networks
 from clew.lab.training.gradient import Descent, Ids
 from clew.lab.training.reader.examples import Example, SchemaExamples, normal
@@ -25,6 +28,8 @@ from clew.models.embedding.onnx import FIRST_TOKEN, LAST_TOKEN
 from clew.models.passages import SHIPPED as PASSAGES
 
 Tokens = Callable[[Sequence[str]], list[Ids]]
+ANSWERED = "options.jsonl"
+"""File of questions whose proposed plans were executed. It may be gzipped."""
 UNLIKELY = -8.0
 """Prior of a right plan if nothing was proposed."""
 IMPOSSIBLE = -1e4
@@ -47,7 +52,7 @@ def propose(schema: SchemaExamples, encoders: Encoders) -> list[list[PlanOption]
     proposer, wording = Proposer(known), Wording(known)
     for one in schema.examples:
         scores = scorer.score(one.question, one.spans, one.types, one.quantities, one.categories)
-        scores = replace(scores, denied=one.denied_categories)
+        scores = replace(scores, denied=one.denied_categories, parts=one.parts)
         plans, right = proposer.propose(scores, PLANS), {normal(plan) for plan in one.plans}
         found.append([_option(one, wording.of(p.plan), p.score, normal(p.plan) in right) for p in plans])
     return found
@@ -62,9 +67,50 @@ def _option(example: Example, text: str, prior: float, is_right: bool) -> PlanOp
 class OptionRow:
     """A question and its options as tokens."""
 
-    question: Ids
+    questions: list[Ids]
+    """The question as it is read with each option."""
     texts: list[Ids]
     options: list[PlanOption]
+
+    @classmethod
+    def of(cls, asked: Sequence[str], options: list[PlanOption], tokens: Tokens) -> OptionRow:
+        """Tokenise the texts."""
+        questions = [ids[1:-1][: reading.LONGEST_QUESTION] for ids in tokens(asked)]
+        texts = [ids[1:-1][: reading.LONGEST_OPTION] for ids in tokens([option.text for option in options])]
+        return cls(questions, texts, options)
+
+
+class OptionRecord(BaseModel):
+    """A plan that the reader proposed for a question over a base."""
+
+    asked: str
+    text: str
+    prior: float
+    shared: tuple[float, float]
+    is_right: bool
+
+
+class AnsweredQuestion(BaseModel):
+    """A question with its proposed plans. Executing them has shown which one gives the answer."""
+
+    owner: str = Field(alias="schema")
+    options: list[OptionRecord]
+
+    def row(self, tokens: Tokens) -> OptionRow:
+        """Return the question as a training row."""
+        options = [PlanOption(one.text, (one.prior, *one.shared), one.is_right) for one in self.options]
+        return OptionRow.of([one.asked for one in self.options], options, tokens)
+
+
+def has_answered(source: Path) -> bool:
+    """Return whether a folder has answered questions instead of questions with queries."""
+    return any((source / name).is_file() for name in (ANSWERED, f"{ANSWERED}.gz"))
+
+
+def read_answered(sources: Sequence[Path]) -> list[AnsweredQuestion]:
+    """Read the answered questions of the folders that have some."""
+    files = [find_file(source / ANSWERED) for source in sources if has_answered(source)]
+    return [one for file in files for one in read_records(file, AnsweredQuestion)]
 
 
 def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]], tokens: Tokens) -> list[OptionRow]:
@@ -76,8 +122,7 @@ def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]
             least = min((option.known[0] for option in options), default=UNLIKELY)
             options.append(_option(example, Wording(schema.vocabulary).of(plans[0]), least, is_right=True))
         if options:
-            texts = [ids[1:-1][: reading.LONGEST_OPTION] for ids in tokens([option.text for option in options])]
-            rows.append(OptionRow(tokens([example.asked])[0][1:-1][: reading.LONGEST_QUESTION], texts, options))
+            rows.append(OptionRow.of([example.asked] * len(options), options, tokens))
     return rows
 
 
@@ -152,8 +197,8 @@ class ChoiceFitting(Descent):
         """Return the scores of the chosen options, one row per question."""
         pairs, types, where = [], [], []
         for at, (row, kept) in enumerate(zip(rows, chosen, strict=True)):
-            first = [FIRST_TOKEN, *row.question, LAST_TOKEN]
             for place, option in enumerate(kept):
+                first = [FIRST_TOKEN, *row.questions[option], LAST_TOKEN]
                 pairs.append([*first, *row.texts[option], LAST_TOKEN])
                 types.append([*[0] * len(first), *[1] * (len(row.texts[option]) + 1)])
                 where.append((at, place))

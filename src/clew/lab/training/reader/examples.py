@@ -5,7 +5,7 @@ A source is a folder with `schemas.jsonl` and `questions.jsonl`, plain or gzippe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +48,7 @@ _SAID: dict[str, Comparison] = {
     **{one: one for one in COMPARISONS},
 }
 """Operators in the query of a question."""
-EQUALITIES = ("=", "!=")
+OF_TEXTS = ("=", "!=", "contains")
 """Operators of a plan for texts and booleans."""
 UNSAID = "unsaid"
 """The kind of questions that the schema can answer but no plan can express."""
@@ -149,8 +149,17 @@ class Example:
     @property
     def categories(self) -> tuple[tuple[int, str], ...]:
         """Attributes with their required text."""
-        required = ((one.attribute, one.value) for one in self.plan.requirements)
-        return tuple((place, value) for place, value in required if place is not None and isinstance(value, str))
+        return self._texts(one for one in self.plan.requirements if one.operator != "contains")
+
+    @property
+    def parts(self) -> tuple[tuple[int, str], ...]:
+        """Attributes with the text that their values must contain."""
+        return self._texts(one for one in self.plan.requirements if one.operator == "contains")
+
+    @staticmethod
+    def _texts(required: Iterable[Requirement]) -> tuple[tuple[int, str], ...]:
+        pairs = ((one.attribute, one.value) for one in required)
+        return tuple((place, value) for place, value in pairs if place is not None and isinstance(value, str))
 
     @property
     def denied_categories(self) -> frozenset[tuple[int, str]]:
@@ -390,8 +399,8 @@ class _PlanReading:
             elif isinstance(value, bool) or (isinstance(value, str) and kind not in ("number", "date")):
                 if isinstance(value, bool) and operator == "!=":
                     operator, value = "=", not value
-                is_whole &= operator in EQUALITIES
-                found.append(Requirement(attribute, operator if operator in EQUALITIES else "=", value=value))
+                is_whole &= operator in OF_TEXTS
+                found.append(Requirement(attribute, operator if operator in OF_TEXTS else "=", value=value))
             else:
                 free = [p for p, _ in enumerate(numbers) if p not in numeric or operator in ("<=", ">=")]
                 place = next((p for p in free if means(numbers[p], value, kind, name)), None)

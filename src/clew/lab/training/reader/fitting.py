@@ -32,12 +32,15 @@ from clew.lab.training.gradient import parts as in_parts
 from clew.lab.training.labelled import names_of_fold, parse_fold
 from clew.lab.training.reader.choice import (
     IMPOSSIBLE,
+    AnsweredQuestion,
     ChoiceFitting,
     ChoiceSettings,
     OptionRow,
     Tokens,
     choice_rows,
+    has_answered,
     propose,
+    read_answered,
 )
 from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, read_sources
 from clew.models.embedding.onnx import open_tokenizer
@@ -419,9 +422,17 @@ def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
 
 
 def fit_reader(
-    schemas: Schemas, out: Path, settings: ReaderSettings, card: dict[str, Any], say: Callable[[str], None]
+    schemas: Schemas,
+    answered: Sequence[AnsweredQuestion],
+    out: Path,
+    settings: ReaderSettings,
+    card: dict[str, Any],
+    say: Callable[[str], None],
 ) -> dict[str, float]:
-    """Train on all schemas and write the weights. Return the losses of the first and last epoch."""
+    """Train on all schemas and write the weights. Return the losses of the first and last epoch.
+
+    `answered` are further questions for the choice.
+    """
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
     fitting = ReaderFitting.start(networks.open_torch(), settings.seed, say, settings=settings)
@@ -429,7 +440,8 @@ def fit_reader(
     learned, kept = split(schemas, 0, settings.folds, settings.seed)
     meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in learned])
     choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)
-    choice, its = choosing.fit(fitting.choice_rows(meaning, learned, tokens), settings.size)
+    rows = [*fitting.choice_rows(meaning, learned, tokens), *(one.row(tokens) for one in answered)]
+    choice, its = choosing.fit(rows, settings.size)
     rows = fitting.choice_rows(meaning, kept, tokens)
     combination = choosing.combine(choice, rows) if rows else networks.COMBINATION
     heads = networks.meaning_heads(meaning) | networks.choice_heads(choice, combination)
@@ -455,7 +467,8 @@ def train_reader(
     encoder with the words of uncased BERT.
     """
     choice = ChoiceSettings(teacher=None if teacher is None else str(teacher))
-    settings, schemas = ReaderSettings(epochs=epochs, seed=seed, choice=choice), read_sources(sources)
+    settings, answered = ReaderSettings(epochs=epochs, seed=seed, choice=choice), read_answered(sources)
+    schemas = read_sources([source for source in sources if not has_answered(source)])
     left: Schemas = []
     if left_out is not None and "/" in left_out:
         schemas, left = split(schemas, *parse_fold(left_out), seed)
@@ -463,15 +476,17 @@ def train_reader(
         starts = tuple(left_out.split(","))
         left = [one for one in schemas if one.name.startswith(starts)]
         schemas = [one for one in schemas if not one.name.startswith(starts)]
+        answered = [one for one in answered if not one.owner.startswith(starts)]
     card: dict[str, Any] = {
         "start": networks.start_card(),
         "sources": [str(source) for source in sources],
         "questions": {one.name: len(one.examples) for one in schemas},
+        "answered": len(answered),
         "left_out": left_out,
         "seed": seed,
         "settings": asdict(settings),
     }
-    figures = fit_reader(schemas, out, settings, card, say)
+    figures = fit_reader(schemas, answered, out, settings, card, say)
     if left:
         figures |= measure(left, Encoders(out))
         add_figures(out, figures)

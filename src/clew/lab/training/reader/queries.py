@@ -221,6 +221,9 @@ class _PlannedQuery:
         match formula:
             case ql.Compare(ql.Var(name), "=", ql.Named(text)) if name == target and text in self.names:
                 self.mentions.append(self.names.index(text))
+            case ql.Compare(ql.Attribute() as part, "contains", ql.Value(str(value))):
+                self._owned(part, target)
+                self.required.append(Requirement(self._attribute(part), "contains", value=value))
             case ql.Compare(ql.Attribute() as part, operator, ql.Value(value)) if operator in COMPARISONS:
                 self._owned(part, target)
                 place = self._attribute(part)

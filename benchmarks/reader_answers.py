@@ -1,0 +1,141 @@
+"""Makes a source for training the reader of questions that have answers but no queries.
+
+    python benchmarks/reader_answers.py OUT ../shared/data/wikitablequestions --work WORK [--count 6000]
+    python benchmarks/reader_answers.py OUT FOLDER …
+
+A FOLDER has `data/`, which is built, and `questions.jsonl` with `question` and `answers`. Of WikiTableQuestions, the
+questions of tables that are not kept for measuring are taken (see table_questions.py). Each question is read over its
+base, and the likely plans are executed. Of the plans that give exactly the gold answer, the one that the shipped reader
+prefers is right. If none does, no plan is right. Some plans give the gold answer by accident.
+"""
+
+import argparse
+import gzip
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from table_questions import cases, is_right
+
+import clew
+from clew.answering.queries.interpretations import execute
+from clew.answering.reading.mentions import find_named
+from clew.answering.reading.plan import Translator
+from clew.answering.reading.reader import LearnedReader, Option
+from clew.answering.reading.scoring import shared_words
+from clew.core.errors import ClewError
+from clew.core.roles import Interpretation
+
+PLANS = 16
+"""Plans to execute."""
+ALL_TOKENS = 100_000
+UNLIKELY = 0.003
+"""Least share of a plan with the gold answer. Other questions are left out, since most are accidents."""
+Line = dict[str, Any]
+
+
+def found_cells(reader: LearnedReader, asked: Interpretation) -> list[Any]:
+    """Return the cells that an interpretation finds."""
+    found = execute(reader.kb, reader.names, asked)
+    if found.table is not None:
+        return []
+    if asked.asks == "nodes":
+        return [ref.name for ref in reader.kb.refs(found.nodes.array)]
+    if asked.asks == "value" and asked.attribute is not None:
+        values = [value for value in reader.kb.values(found.nodes, asked.attribute) if value is not None]
+        return [part for value in values for part in (value if isinstance(value, list) else [value])]
+    return [found.value]
+
+
+def gives(reader: LearnedReader, option: Option, gold: list[str]) -> bool:
+    """Return whether a plan gives the gold answer."""
+    writer = Translator(reader.vocabulary, option.named, option.senses, option.numbers)
+    try:
+        return is_right(found_cells(reader, writer.interpretation(option.plan)), gold)
+    except ClewError:
+        return False
+
+
+def line_of(case: Line, reader: LearnedReader, name: str) -> Line | None:
+    """Return a question with its plans, or None if it has no plans or is unclear."""
+    options, encoders = reader.options(*find_named(case["question"], reader.kb, reader.names))
+    options = options[:PLANS]
+    if not options:
+        return None
+    asked, texts = [one.asked for one in options], [one.text for one in options]
+    shared = [shared_words(one.said, one.text) for one in options]
+    told = encoders.choose(asked, texts, [one.prior for one in options], shared, ALL_TOKENS)[1:]
+    right = [place for place, one in enumerate(options) if case["answers"] and gives(reader, one, case["answers"])]
+    best = max(right, key=lambda place: told[place], default=None)
+    if best is not None and np.exp(told[best]) < UNLIKELY:
+        return None
+    kept = [
+        {
+            "asked": asked[at],
+            "text": texts[at],
+            "prior": round(float(one.prior), 3),
+            "shared": shared[at],
+            "is_right": at == best,
+        }
+        for at, one in enumerate(options)
+        if at == best or at not in right
+    ]
+    return {"schema": name, "question": case["question"], "options": kept}
+
+
+def lines(asked: list[Line], bases: Path) -> Iterator[Line]:
+    """Yield each case with its plans."""
+    for source, group in itertools.groupby(asked, key=lambda case: case["source"]):
+        name = "_".join(Path(source).parts[-2:])
+        base = bases / f"{name}.kb"
+        try:
+            if not base.exists():
+                clew.build([source], base)
+            tools = clew.open(base).tools
+        except ClewError as error:
+            print(source, error)
+            continue
+        reader = LearnedReader(tools.kb, tools.names)
+        for case in group:
+            line = line_of(case, reader, case["schema"])
+            if line is not None:
+                yield line
+
+
+def asked_of(folder: Path, work: Path, count: int) -> list[Line]:
+    """Return the questions of a folder with the data they are about."""
+    if (folder / "tables.tar.xz").is_file():
+        own = sorted(cases(folder, work, trained=True)[:count], key=lambda case: case["table"])
+        return [{**one, "source": work / "tables" / one["table"], "schema": f"wtq_{one['table']}"} for one in own]
+    text = (folder / "questions.jsonl").read_text("utf-8")
+    return [{**json.loads(line), "source": folder / "data", "schema": folder.name} for line in text.splitlines()]
+
+
+def main() -> None:
+    """Write the source."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--work", type=Path, default=Path("work"))
+    parser.add_argument("--count", type=int, default=6000)
+    parser.add_argument("--part", default="0/1")
+    given = parser.parse_args()
+    part, parts = map(int, given.part.split("/"))
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.work / "bases").mkdir(parents=True, exist_ok=True)
+    every = [one for folder in given.folders for one in asked_of(folder, given.work, given.count)]
+    own = set(sorted({one["source"] for one in every})[part::parts])
+    asked = [one for one in every if one["source"] in own]
+    counts = [0, 0]
+    with gzip.open(given.out / "options.jsonl.gz", "wt", encoding="utf-8") as file:
+        for line in lines(asked, given.work / "bases"):
+            counts[any(one["is_right"] for one in line["options"])] += 1
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    print(f"{len(asked)} questions, {sum(counts)} kept, {counts[1]} with a right plan")
+
+
+if __name__ == "__main__":
+    main()
