@@ -14,23 +14,27 @@ import gzip
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 from table_questions import cases, is_right
 
 import clew
 from clew.answering.queries.interpretations import execute
+from clew.answering.reading import reader as reading
 from clew.answering.reading.mentions import find_named
 from clew.answering.reading.plan import Translator
 from clew.answering.reading.reader import LearnedReader, Option
 from clew.answering.reading.scoring import shared_words
+from clew.answering.reading.vocabulary import Vocabulary
 from clew.core.errors import ClewError
 from clew.core.roles import Interpretation
 
-PLANS = 16
-"""Plans to execute."""
+EXECUTED, KEPT = 40, 16
+"""Plans to execute, and to write."""
 ALL_TOKENS = 100_000
 UNLIKELY = 0.003
 """Least share of a plan with the gold answer. Other questions are left out, since most are accidents."""
@@ -61,8 +65,9 @@ def gives(reader: LearnedReader, option: Option, gold: list[str]) -> bool:
 
 def line_of(case: Line, reader: LearnedReader, name: str) -> Line | None:
     """Return a question with its plans, or None if it has no plans or is unclear."""
-    options, encoders = reader.options(*find_named(case["question"], reader.kb, reader.names))
-    options = options[:PLANS]
+    question, named = find_named(case["question"], reader.kb, reader.names)
+    options, encoders = reader.options(question, named)
+    options = options[:EXECUTED]
     if not options:
         return None
     asked, texts = [one.asked for one in options], [one.text for one in options]
@@ -81,13 +86,23 @@ def line_of(case: Line, reader: LearnedReader, name: str) -> Line | None:
             "is_right": at == best,
         }
         for at, one in enumerate(options)
-        if at == best or at not in right
+        if at == best or (at not in right and at < KEPT)
     ]
-    return {"schema": name, "question": case["question"], "options": kept}
+    chosen = options[0 if best is None else best]
+    names = [(one.start, one.end, sense.type) for one, sense in zip(chosen.named, chosen.senses, strict=True)]
+    plan = None if best is None else asdict(chosen.plan)
+    return {
+        "schema": name,
+        "question": question,
+        "kind": case.get("kind", ""),
+        "names": names,
+        "plan": plan,
+        "options": kept,
+    }
 
 
-def lines(asked: list[Line], bases: Path) -> Iterator[Line]:
-    """Yield each case with its plans."""
+def lines(asked: list[Line], bases: Path) -> Iterator[tuple[Vocabulary, Line]]:
+    """Yield the vocabulary of each case, and the case with its plans."""
     for source, group in itertools.groupby(asked, key=lambda case: case["source"]):
         name = "_".join(Path(source).parts[-2:])
         base = bases / f"{name}.kb"
@@ -102,7 +117,7 @@ def lines(asked: list[Line], bases: Path) -> Iterator[Line]:
         for case in group:
             line = line_of(case, reader, case["schema"])
             if line is not None:
-                yield line
+                yield reader.vocabulary, line
 
 
 def asked_of(folder: Path, work: Path, count: int) -> list[Line]:
@@ -110,6 +125,8 @@ def asked_of(folder: Path, work: Path, count: int) -> list[Line]:
     if (folder / "tables.tar.xz").is_file():
         own = sorted(cases(folder, work, trained=True)[:count], key=lambda case: case["table"])
         return [{**one, "source": work / "tables" / one["table"], "schema": f"wtq_{one['table']}"} for one in own]
+    if not (folder / "questions.jsonl").is_file():
+        return []
     text = (folder / "questions.jsonl").read_text("utf-8")
     return [{**json.loads(line), "source": folder / "data", "schema": folder.name} for line in text.splitlines()]
 
@@ -130,10 +147,17 @@ def main() -> None:
     own = set(sorted({one["source"] for one in every})[part::parts])
     asked = [one for one in every if one["source"] in own]
     counts = [0, 0]
+    reading.PLANS = EXECUTED
+    known: dict[str, Vocabulary] = {}
     with gzip.open(given.out / "options.jsonl.gz", "wt", encoding="utf-8") as file:
-        for line in lines(asked, given.work / "bases"):
-            counts[any(one["is_right"] for one in line["options"])] += 1
+        for vocabulary, line in lines(asked, given.work / "bases"):
+            known[line["schema"]] = vocabulary
+            counts[line["plan"] is not None] += 1
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    with gzip.open(given.out / "vocabularies.jsonl.gz", "wt", encoding="utf-8") as file:
+        for name, vocabulary in known.items():
+            told = {"schema": name, "vocabulary": TypeAdapter(Vocabulary).dump_python(vocabulary, mode="json")}
+            file.write(json.dumps(told, ensure_ascii=False) + "\n")
     print(f"{len(asked)} questions, {sum(counts)} kept, {counts[1]} with a right plan")
 
 

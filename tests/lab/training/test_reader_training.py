@@ -7,7 +7,7 @@ import pytest
 
 from clew.answering.reading.encoders import Encoders
 from clew.core.errors import SourceError
-from clew.lab.training.reader.choice import has_answered, read_answered
+from clew.lab.training.reader.choice import answered_schemas, has_answered, read_answered
 from clew.lab.training.reader.examples import normal, read_sources
 from clew.lab.training.reader.fitting import word_tokens
 from clew.models.embedding.onnx import DIMENSION
@@ -65,8 +65,12 @@ def answered(tmp_path):
         {"asked": "who is oldest", "text": "max age : person", "prior": -1.5, "shared": [0.0, 0.0], "is_right": False},
         {"asked": "who is A ( age )", "text": "A ← age ← person", "prior": -2, "shared": [0.5, 0], "is_right": True},
     ]
-    line = {"schema": "people", "question": "who is oldest", "options": options}
+    plan = {"form": "max", "target": 0, "attribute": 0}
+    line = {"schema": "people", "question": "who is oldest", "names": [], "plan": plan, "options": options}
     (folder / "options.jsonl").write_text(json.dumps(line) + "\n")
+    kinds = {"node_types": [{"name": "person", "count": 9, "attributes": ["age"]}], "relations": []}
+    vocabulary = {"schema": kinds | {"attribute_types": {"age": "integer"}}}
+    (folder / "vocabularies.jsonl").write_text(json.dumps({"schema": "people", "vocabulary": vocabulary}) + "\n")
     return folder
 
 
@@ -76,6 +80,8 @@ def test_a_question_with_executed_plans_becomes_a_row(source, answered):
     row = question.row(word_tokens())
     assert [option.is_right for option in row.options] == [False, True]
     assert row.questions[0] != row.questions[1]
+    (people,) = answered_schemas([source, answered])
+    assert people.examples[0].plan.form == "max"
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -101,7 +107,9 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
         read_sources([source]),
         tmp_path / "out",
     )
-    figures = fit_reader(schemas, read_answered([answered]), out, settings, {"seed": 0}, lambda _: None)
+    figures = fit_reader(
+        schemas, (answered_schemas([answered]), read_answered([answered])), out, settings, {"seed": 0}, lambda _: None
+    )
     assert figures["loss"] < figures["first_loss"]
     encoders = Encoders(out)
     assert encoders.meaning(["who directed • film •"]).shape == (1, DIMENSION)

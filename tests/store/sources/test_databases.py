@@ -97,7 +97,7 @@ def test_rows_become_nodes_called_by_what_names_them(library):
     assert (book["Isbn"], book["Published"], book["Price"]) == ("978-1", datetime.date(1974, 5, 1), 9.5)
     assert book["type_"] == "novel", "a column called like a role keeps its values"
     assert [nodes[key]["name"] for key in ("Publisher/7", "tag/1", "Loan/42")] == ["Orbit", "utopia", "Loan 42"]
-    assert {row["type"] for row in nodes.values()} == {"Author", "Book", "Publisher", "Loan", "tag"}
+    assert {row["type"] for row in nodes.values()} == {"Author", "Book", "BookAuthor", "Publisher", "Loan", "tag"}
     shown = str(library)
     assert tables.notes[:2] == (
         f"Not read from {shown}, as they hold binary data: Author.Photo.",
@@ -117,9 +117,11 @@ def test_foreign_keys_and_link_tables_become_relations(library):
         ("Loan/42", "isbn", "Book/978-2"),
         ("Book/978-1", "tagging", "tag/1"),
         ("Book/978-2", "tagging", "tag/1"),
+        *((f"BookAuthor/{place}/978-{place}", "author", f"Author/{place}") for place in (1, 2)),
+        *((f"BookAuthor/{place}/978-{place}", "isbn", f"Book/978-{place}") for place in (1, 2)),
     }
-    shares = {row["head"]: row["Share"] for row in rows(tables.edges) if row["relation"] == "book_author"}
-    assert shares == {"Author/1": 1.0, "Author/2": 0.5}
+    shares = {key: node["Share"] for key, node in nodes_of(tables).items() if node["type"] == "BookAuthor"}
+    assert shares == {"BookAuthor/1/978-1": 1.0, "BookAuthor/2/978-2": 0.5}
 
 
 def test_a_database_is_built_and_asked_like_files(library, tmp_path, monkeypatch):
@@ -160,7 +162,12 @@ def test_duckdb_files_are_read_with_their_keys_and_types(tmp_path):
         assert nodes_of(tables)["album/7"] == {
             "type": "album", "name": "Amnesiac", "released": datetime.date(2001, 5, 30), "price": 9.5
         }  # fmt: skip
-        assert edges_of(tables) == {("album/7", "artist", "artist/1"), ("artist/2", "guest", "album/7")}
+        between = {
+            ("guest/2/7", "artist", "artist/2"),
+            ("guest/2/7", "album", "album/7"),
+            ("artist/2", "guest", "album/7"),
+        }
+        assert edges_of(tables) == {("album/7", "artist", "artist/1"), *between}
     (tmp_path / "bad.duckdb").write_bytes(b"x" * 5000)
     with pytest.raises(SourceError, match="the database cannot be read"):
         read_sources([tmp_path / "bad.duckdb"])

@@ -25,7 +25,7 @@ def shop(tmp_path):
     return tmp_path
 
 
-def test_keys_of_other_files_are_relations_and_a_file_of_two_of_them_links(shop):
+def test_keys_of_other_files_are_relations_and_rows_between_are_things_and_a_relation(shop):
     clew.build([shop / name for name in FILES], shop / "shop.kb")
     base = clew.open(shop / "shop.kb")
     relations = {(row.name, row.head, row.tail, row.count) for row in base.schema.relations}
@@ -33,11 +33,14 @@ def test_keys_of_other_files_are_relations_and_a_file_of_two_of_them_links(shop)
         ("category", "product", "category", 3),
         ("customer", "order", "customer", 3),
         ("order_details", "order", "product", 4),
+        ("order", "order_detail", "order", 4),
+        ("product", "order_detail", "product", 4),
     }
     assert base.show("products/2")["name"] == "Aniseed Syrup"
     order = base.show("orders/10249")
     assert (order["name"], order["attributes"]) == ("order 10249", {"ordered": "2023-07-05"})
-    assert order["neighbors"][1]["nodes"][0]["attributes"] == {"quantity": 5}
+    line = base.show("order_details/3")
+    assert (line["name"], line["attributes"]) == ("order 10249's order detail: Chang", {"quantity": 5})
     assert [match.node.name for match in base.ask("Which customers ordered Chang?").matches] == ["Bon app'"]
     assert "orders: 3 orders; customer_id → customers (100 %)" in base.tools.stored.notes
 
@@ -71,7 +74,7 @@ def test_a_file_without_rows_is_left_out_beside_others(shop):
     (shop / "returns.csv").write_text("order_id,reason\n")
     tables = read_sources([shop])
     assert f"Files without rows: {shop / 'returns.csv'}." in tables.notes
-    assert sum(piece.table.num_rows for piece in tables.nodes) == 10
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 14
     with pytest.raises(SourceError, match="a header but no rows"):
         read_sources([shop / "returns.csv"])
 

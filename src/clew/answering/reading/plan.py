@@ -109,6 +109,9 @@ class Plan:
     """1 to ask for the rows of a table after the selected rows, -1 for the rows before them."""
     answer_hop: int | None = None
     """Hop from the selected rows of a table to the answer: "the last opponent"."""
+    of_rows: bool = False
+    """Whether branches and requirements select the rows that `hop` counts for each answer: "the customer with the most
+    orders of tents". With an attribute, its sum counts."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,12 @@ class Wording:
         """Return a plan as text: `count : A ← treats ← substance ; half life hours > N`."""
         joined = " or ".join if plan.either else " ; ".join
         parts = [self._branch(branch, plan) for branch in plan.branches]
-        body = joined(parts) if parts else self._type(plan.target)
+        rows = (
+            self.vocabulary.type_words(self.vocabulary.hops[plan.hop].end)
+            if plan.of_rows and plan.hop is not None
+            else ""
+        )
+        body = joined(parts) if parts else rows or self._type(plan.target)
         if plan.requirements:
             body += " ; " + " ; ".join(map(self._requirement, plan.requirements))
         said = self._asked(plan, body)
@@ -147,6 +155,9 @@ class Wording:
                 return f"{attribute} of {named or body}"
             case "compare_max" | "compare_min":
                 return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
+            case "most" | "fewest" if plan.of_rows and plan.hop is not None:
+                total = f"sum {attribute} of " if attribute else ""
+                return f"{plan.form} {total}{self._hop(plan.hop)} of each {self._type(plan.target)} : {body}"
             case "most" | "fewest":
                 counted = "" if plan.hop is None else self._hop(plan.hop)
                 return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
@@ -185,8 +196,8 @@ class Wording:
         return f"{name} {requirement.operator} {' or '.join(map(str, values)).lower()}"
 
 
-TARGET, ROW = "x", "y"
-"""Variables of the answer, and of a row that it belongs to."""
+TARGET, ROW, COUNTED = "x", "y", "other"
+"""Variables of the answer, of a row that it belongs to, and of the nodes that are counted."""
 ASKS: Mapping[str, Asks] = {
     "count": "number",
     "exists": "truth",
@@ -224,7 +235,7 @@ class Translator:
             choices = [self._pattern(replace(plan, branches=(one,))) for one in plan.branches]
             pattern = ql.Pattern((), (), (ql.Either(tuple(map(ql.Exists, choices))),))
         else:
-            pattern = self._pattern(plan)
+            pattern = self._pattern(replace(plan, branches=(), requirements=()) if plan.of_rows else plan)
         named = [self.constant(mention) for mention in plan.mentions]
         if named:
             options = tuple(ql.Compare(ql.Var(TARGET), "=", one) for one in named)
@@ -249,8 +260,9 @@ class Translator:
             return ql.Nodes((named.key,))
         return ql.Named(named.text if sense.links[0].how == "exact" else sense.links[0].alias, sense.type)
 
-    def _pattern(self, plan: Plan) -> ql.Pattern:
-        building = _Building(self)
+    def _pattern(self, plan: Plan, end: str = TARGET) -> ql.Pattern:
+        """Return the pattern of a plan, with a variable for the nodes of its target type."""
+        building = _Building(self, end)
         for branch in plan.branches:
             building.add(branch)
         target = self._target_type(plan)
@@ -262,9 +274,7 @@ class Translator:
             elif requirement.hop is not None:
                 amount = _literal(self._number(requirement))
                 building.where.append(ql.Compare(self._count(requirement.hop), requirement.operator, amount))
-        return ql.Pattern(
-            (*building.variables, ql.Variable(TARGET, target)), tuple(building.edges), tuple(building.where)
-        )
+        return ql.Pattern((*building.variables, ql.Variable(end, target)), tuple(building.edges), tuple(building.where))
 
     def _target_type(self, plan: Plan) -> str | None:
         if plan.target is not None:
@@ -276,7 +286,9 @@ class Translator:
         limits = [one for one in plan.requirements if one.attribute is None and one.hop is None]
         first = int(self._number(limits[0]) or 0) if limits else None
         amount: ql.Expression
-        if plan.attribute is not None and plan.form not in OF_VALUES:
+        if plan.of_rows and plan.hop is not None:
+            is_sorted, amount = False, self._total(plan, plan.hop)
+        elif plan.attribute is not None and plan.form not in OF_VALUES:
             is_sorted = plan.form.endswith("ending")
             stored = self.vocabulary.attributes[plan.attribute]
             amount = comparable(stored, TARGET)
@@ -310,12 +322,22 @@ class Translator:
         chosen = ql.Compare(ql.Var(ROW), "in", ql.Subquery(query))
         return ql.find(TARGET, hop.end, ql.Pattern(variables, (ql.Edge(head, hop.relation, tail),), (chosen,)))
 
+    def _total(self, plan: Plan, place: int) -> ql.Aggregate:
+        """Return the number of rows of a node that a plan selects, or the sum of an attribute of these rows."""
+        rows = replace(plan, target=self.vocabulary.schema.type_code[self.vocabulary.hops[place].end])
+        counted, selected = self._count(place), self._pattern(rows, COUNTED)
+        (edge,) = counted.over.edges if counted.over else ()
+        over = replace(selected, edges=(edge, *selected.edges))
+        if plan.attribute is None:
+            return replace(counted, over=over)
+        return ql.Aggregate("sum", comparable(self.vocabulary.attributes[plan.attribute], COUNTED), over=over)
+
     def _count(self, place: int) -> ql.Aggregate:
         """Return the number of nodes that a hop leads to from the answer."""
         hop = self.vocabulary.hops[place]
-        head, tail = (TARGET, "other") if hop.direction == "out" else ("other", TARGET)
-        over = ql.Pattern((ql.Variable("other", hop.end),), (ql.Edge(head, hop.relation, tail),))
-        return ql.Aggregate("count", ql.Var("other"), distinct=True, over=over)
+        head, tail = (TARGET, COUNTED) if hop.direction == "out" else (COUNTED, TARGET)
+        over = ql.Pattern((ql.Variable(COUNTED, hop.end),), (ql.Edge(head, hop.relation, tail),))
+        return ql.Aggregate("count", ql.Var(COUNTED), distinct=True, over=over)
 
     def _number(self, requirement: Requirement) -> float | None:
         return None if requirement.quantity is None else self.numbers[requirement.quantity].value
@@ -370,6 +392,8 @@ class _Building:
     """A pattern under construction. Paths that end in the same hops share variables."""
 
     translator: Translator
+    end: str
+    """The variable that all paths end in."""
     variables: list[ql.Variable] = field(default_factory=list)
     edges: list[ql.Edge] = field(default_factory=list)
     where: list[ql.Formula] = field(default_factory=list)
@@ -392,7 +416,7 @@ class _Building:
             own.append(ql.Variable(name, hop.end))
             ends.append(name)
         edges = []
-        for hop, first, second in zip(hops, ends, [*ends[1:], TARGET], strict=True):
+        for hop, first, second in zip(hops, ends, [*ends[1:], self.end], strict=True):
             head, tail = (first, second) if hop.direction == "out" else (second, first)
             edges.append(ql.Edge(head, hop.relation, tail))
         if branch.negated:
@@ -402,6 +426,6 @@ class _Building:
         self.edges += [edge for edge in edges if edge not in self.edges]
 
     def variable_of(self, owner: str, target: str | None) -> str:
-        """Return the answer's variable if its type has the attribute, or else a variable on a path whose type does."""
+        """Return the end's variable if its type has the attribute, or else a variable on a path whose type does."""
         fitting = [one.name for one in self.variables if one.type == owner]
-        return TARGET if target == owner or not fitting else fitting[0]
+        return self.end if target == owner or not fitting else fitting[0]

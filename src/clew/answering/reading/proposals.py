@@ -53,6 +53,8 @@ JOINED = 0.5
 """Score change for negating all names that are joined with a negated name."""
 ALIKE = -0.3
 """Score change for negating a name by the same relation as another name, instead of by the likeliest relation."""
+UNNAMED, SUMMED = -1.0, -1.0
+"""Score change for a superlative of rows by an attribute that the question does not name, and for sums over rows."""
 NEARER, NOWHERE = 0.5, -50.0
 """Weight of preferring attributes or relations for a superlative, and the score if there are none."""
 COUNTED = -1.0
@@ -72,6 +74,8 @@ CONTAINED, IGNORED_PART = -0.7, -1.5
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 OF_NUMBERS: dict[Form, Form] = {"most": "max", "fewest": "min", "max": "max", "min": "min"}
 """Forms whose answers may be what rows with an extreme number refer to, with the form for the rows."""
+OF_ROWS: dict[Form, Form] = {"most": "most", "fewest": "fewest", "max": "most"}
+"""Forms whose answers may have the most or fewest of some rows, or the highest sum over these."""
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
 
@@ -109,6 +113,8 @@ class Proposer:
     """Score change of a hop whose relation has fewer edges than another relation between the same types."""
     is_ordered: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be compared with a number."""
+    is_number: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute can be added up."""
     is_truth: NDArray[np.bool_] = field(init=False)
     """Whether an attribute is true or false, so that nothing is the highest or lowest by it."""
 
@@ -128,6 +134,8 @@ class Proposer:
         object.__setattr__(self, "rarity", _rarity(self.vocabulary))
         is_ordered = np.array([one.kind in SORTED for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_ordered", is_ordered)
+        is_number = np.array([one.kind in NUMBERS for one in self.vocabulary.attributes], dtype=np.bool_)
+        object.__setattr__(self, "is_number", is_number)
         is_truth = np.array([one.kind == "boolean" for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_truth", is_truth)
 
@@ -210,6 +218,8 @@ class Proposer:
                         yield from self._superlatives(required, score + more, scores)
             if form in OF_NUMBERS:
                 yield from self._extremes(OF_NUMBERS[form], scores, paths)
+            if form in OF_ROWS:
+                yield from self._totals(OF_ROWS[form], scores, paths)
         else:
             yield from self._bodies(form, scores, paths)
             if form == "count":
@@ -219,13 +229,30 @@ class Proposer:
 
     def _extremes(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Yield what the rows with the highest or lowest number refer to: "the county with the most cases"."""
-        named = np.isin(np.arange(len(self.sorters)), list(scores.named_attributes)) & self.is_ordered
-        kinds = set(self.sorters[named].tolist())
-        for plan, score in self._joined(form, scores, paths, PATHS) if kinds else ():
-            for rows in self._rows(plan, kinds) if plan.target not in kinds else ():
-                for attribute, likely in self._likeliest(scores.extremes, named & (self.sorters == rows.target), 2):
+        for plan, score in self._joined(form, scores, paths, PATHS):
+            for rows in self._rows(plan, self._between) if plan.target not in self._between else ():
+                own = (self.owners == rows.target) & self.is_ordered
+                for attribute, likely in self._likeliest(scores.extremes, own, 2):
+                    unnamed = 0.0 if attribute in scores.named_attributes else UNNAMED
                     for required, more in self._required(replace(rows, attribute=attribute), scores):
-                        yield required, score + likely + more
+                        yield required, score + likely + more + unnamed
+
+    def _totals(self, form: Form, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
+        """Yield what has the most of the selected rows, or the highest sum: "the customer with the most tents"."""
+        likeliest = self._likeliest(scores.counted, np.isin(self.ends, list(self._between)), 3)
+        plans = [(Plan(form, int(self.ends[hop])), 0.0) for hop, _ in likeliest]
+        plans += [pair for pair in self._joined(form, scores, paths, PATHS) if pair[0].target in self._between]
+        for plan, score in plans:
+            numbers = (self.owners == plan.target) & self.is_number
+            summed = self._likeliest(scores.extremes, numbers, 2)
+            for rows, more in self._required(plan, scores):
+                for hop, likely in self._likeliest(scores.counted, self.ends == plan.target, 2):
+                    kind = int(self.starts[hop])
+                    found = replace(rows, target=kind, hop=hop, of_rows=True)
+                    total = score + more + likely + 0.3 * float(scores.types[kind]) + SUMMED
+                    if rows.branches or rows.requirements:
+                        yield found, total
+                    yield from ((replace(found, attribute=attribute), total + own) for attribute, own in summed)
 
     def _steps(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Yield plans for the rows next to selected rows of a table, for nodes next to these, and for their values."""
@@ -245,6 +272,12 @@ class Proposer:
                             yield replace(found, answer_hop=hop), total + likely
                         for attribute, likely in self._likeliest(scores.values, own, 2):
                             yield replace(found, asked=attribute), total + likely
+
+    @cached_property
+    def _between(self) -> frozenset[int]:
+        """The types of rows that may connect things: all types with relations to others, but with none from others."""
+        heads = {int(self.starts[hop]) for hop in range(0, len(self.starts), 2)}
+        return frozenset(heads - {int(self.ends[hop]) for hop in range(0, len(self.ends), 2)})
 
     @cached_property
     def _ordered(self) -> int | None:
@@ -314,7 +347,9 @@ class Proposer:
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
-            for attribute, likely in self._likeliest(mention.values, (self.owners == mention.type), 4):
+            allowed = self.owners == mention.type
+            left += NEARER * _preferred(mention.values, allowed)
+            for attribute, likely in self._likeliest(mention.values, allowed, 4):
                 for plan, more in self._required(replace(own, attribute=attribute), scores):
                     target = plan.target if plan.requirements else None
                     yield replace(plan, target=target), left + likely + more
@@ -323,10 +358,12 @@ class Proposer:
         is_fitting &= among is None or np.isin(np.arange(len(attributes)), list(among))
         for plan, score in self._bodies(form, scores, paths, few=4) if is_fitting.any() else ():
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
-            for attribute, likely in self._likeliest(scores.values, (self.owners == plan.target) & is_fitting, 2):
+            allowed = (self.owners == plan.target) & is_fitting
+            likelihood = score + NEARER * _preferred(scores.values, allowed) + (DOUBLED if form == "value" else 0.0)
+            for attribute, likely in self._likeliest(scores.values, allowed, 2):
                 is_known = form == "value" and attribute in compared
                 asked = replace(plan, form="list") if is_known else replace(plan, attribute=attribute)
-                yield asked, score + likely + (DOUBLED if form == "value" else 0.0)
+                yield asked, likelihood + likely
 
     def _differences(self, scores: Scores) -> Iterator[tuple[Plan, float]]:
         """Yield plans for the difference between a number of two names."""
@@ -496,21 +533,20 @@ class Proposer:
             if np.exp(none) + np.exp(first) < 1 - DOUBT:
                 operators = [at for at in range(len(COMPARISONS)) if np.exp(quantity.operators[at]) > DOUBT]
                 for at in operators or [int(np.argmax(quantity.operators[: len(COMPARISONS)]))]:
-                    for what, likely in self._likeliest(quantity.compared, compared, 2):
+                    for what, likely in self._likeliest(quantity.compared, compared, 3):
                         hop = what - len(self.owners)
                         own = (None, hop) if hop >= 0 else (what, None)
                         requirement = Requirement(own[0], COMPARISONS[at], place, hop=own[1])
                         exactly = EXACTLY if hop >= 0 and COMPARISONS[at] == "=" else 0.0
                         choices.append(((requirement,), likely + float(quantity.operators[at]) + exactly))
             options.append(choices)
-        switch = int(np.argmax(scores.switches[1:])) if len(scores.switches) > 1 else -1
-        if switch >= 0 and np.exp(scores.switches[1 + switch]) > DOUBT and here[switch]:
+        for switch in np.flatnonzero(here & (np.exp(scores.switches[1:]) > DOUBT)).tolist():
             likely = float(scores.switches[1 + switch])
             truths = ((True, max(scores.positive, LEAST)), (False, max(1 - scores.positive, LEAST)))
             required = [
                 ((Requirement(switch, "=", value=true),), likely + float(np.log(share))) for true, share in truths
             ]
-            options.append([((), float(scores.switches[0])), *required])
+            options.append([((), float(np.log1p(-np.exp(min(likely, -LEAST))))), *required])
         said: list[tuple[int, str]] = []
         for attribute, value in scores.categories:
             if here[attribute] and (attribute, value) in scores.denied:
@@ -563,6 +599,13 @@ SURELY_DENIED = 0.98
 """Probability of negation above which joined names cannot be positive."""
 RAREST_PART = 0.001
 """Lower limit for the probability that a plan has a part, or lacks it."""
+
+
+def _preferred(raw: Floats, allowed: NDArray[np.bool_]) -> float:
+    """Return the log-probability that one of the allowed items is meant instead of any other."""
+    if not allowed.any():
+        return 0.0
+    return float(np.logaddexp.reduce(raw[allowed]) - np.logaddexp.reduce(raw))
 
 
 def _normalised(paths: Paths) -> Paths:

@@ -55,6 +55,7 @@ from clew.store.graph.tables import ROW
 from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
+from clew.store.sources.columns import KEY_ENDINGS, plain
 
 PLANS = 16
 """Maximum number of plans per assignment of names."""
@@ -170,7 +171,7 @@ class LearnedReader:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The parts of queries over this schema."""
-        written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text"}
+        written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text" and not is_key(name)}
         return Vocabulary(self.schema, frozenset(self.values), written, self._flags, self._ordered)
 
     @cached_property
@@ -197,7 +198,7 @@ class LearnedReader:
     def said_parts(self) -> SaidParts:
         """Finds words of attribute values in questions."""
         known, kinds, texts = self.kb.described, self.schema.attribute_types, dict[str, list[str]]()
-        for name in (name for name, kind in kinds.items() if kind == "text" and known is not None):
+        for name in (name for name, kind in kinds.items() if kind == "text" and not is_key(name)):
             values = [value.lower() for value in known.distinct(name) if isinstance(value, str)] if known else []
             if sum(map(len, values)) <= MOST_LETTERS:
                 texts[name] = values
@@ -529,6 +530,11 @@ Reached = Callable[[int, tuple[int, ...]], NodeSet]
 def shared_encoders(folder: Path) -> Encoders:
     """Return the encoders of a folder. Each folder is opened once per process."""
     return Encoders(folder)
+
+
+def is_key(attribute: str) -> bool:
+    """Return whether an attribute is called like a key. Digits of a key are no number."""
+    return plain(attribute).endswith(KEY_ENDINGS)
 
 
 def _few_values(values: Iterable[object]) -> tuple[str, ...]:

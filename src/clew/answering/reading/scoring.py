@@ -111,6 +111,8 @@ HEADS = (
 SKETCHED = {"forms": len(FORMS), "related": 2, "valued": 2}
 """Outputs of the question sketch with their number of classes: the form, and whether it has a rare part."""
 FOCUS, OTHER = "§", "•"
+DATED = 3.0
+"""Score subtracted for a number of neighbors if the number may be a date."""
 SAID = 4.0
 """Score added for a type that the question names."""
 COMPARED = ("number", "integer", "date", "category", "text")
@@ -271,7 +273,7 @@ class QuestionScorer:
                 _logged(raw[1 + count + place] @ heads["operators"].T + heads["operators_bias"]),
                 np.append(
                     np.where(self._may_be(number), self._compared("quantity", one, attributes), -1e4),
-                    self._compared("counted quantity", one, hops),
+                    self._compared("counted quantity", one, hops) - (DATED if number.is_date else 0.0),
                 ),
             )
             for place, (number, one) in enumerate(zip(numbers, numbered, strict=True))

@@ -344,7 +344,7 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
 
 
 def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
-    """Return whether two foreign keys are unique together, or are all columns except numbers or codes.
+    """Return whether two foreign keys are all columns except numbers or codes in the key.
 
     Other rows stay nodes, so that questions can ask for their attributes, such as the date of a marriage.
     """
@@ -354,19 +354,19 @@ def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
     if not loaded.is_declared and any(_targets(loaded, key, found)[1].null_count for key in table.foreign):
         return False
     ends = loaded.profile.references
-    if set(table.key) == ends or ends in table.unique:
-        return True
     worded = [name for name in table.key if columns[name].could_name and not columns[name].is_code]
     return set(table.columns) <= ends | set(table.key) and not worded
 
 
 def _is_between(loaded: _Loaded) -> bool:
-    """Return whether rows connect two tables and have attributes, in a table named after both, such as `hop_in_recipe`.
+    """Return whether rows connect each pair of rows of two tables once, or are called after both: `hop_in_recipe`.
 
     They become nodes for their attributes, and also a relation, since a question about recipes with a hop skips the row
-    between. A table with another name (`marriages`) contains things.
+    between. Other tables (`marriages`) contain things.
     """
-    ends = {key.table for key in loaded.table.foreign}
+    ends, pair = {key.table for key in loaded.table.foreign}, loaded.profile.references
+    if len(loaded.table.foreign) == 2 and (set(loaded.table.key) == pair or pair in loaded.table.unique):
+        return True
     names = [f"_{name}_" for name in nouns_of(loaded.table.name)]
     return len(loaded.table.foreign) == len(ends) == 2 and all(
         any(f"_{one}_" in name for one in nouns_of(end) for name in names) for end in ends

@@ -16,10 +16,12 @@ from pydantic import BaseModel, Field
 
 from clew.answering.reading import encoders as reading
 from clew.answering.reading.encoders import Encoders
-from clew.answering.reading.plan import Wording
+from clew.answering.reading.plan import Plan, Wording
 from clew.answering.reading.proposals import Proposer
-from clew.answering.reading.reader import CHOSEN_AMONG, PLANS
-from clew.answering.reading.scoring import Labels, QuestionScorer, masked, shared_words
+from clew.answering.reading.quantities import quantities
+from clew.answering.reading.reader import CHOSEN_AMONG, MOST_NUMBERS, PLANS
+from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, masked, shared_words
+from clew.answering.reading.vocabulary import Vocabulary
 from clew.lab.datasets.files import find_file, read_records
 from clew.lab.training import networks
 from clew.lab.training.gradient import Descent, Ids
@@ -28,8 +30,8 @@ from clew.models.embedding.onnx import FIRST_TOKEN, LAST_TOKEN
 from clew.models.passages import SHIPPED as PASSAGES
 
 Tokens = Callable[[Sequence[str]], list[Ids]]
-ANSWERED = "options.jsonl"
-"""File of questions whose proposed plans were executed. It may be gzipped."""
+ANSWERED, VOCABULARIES = "options.jsonl", "vocabularies.jsonl"
+"""Files of questions whose proposed plans were executed, and of their vocabularies. They may be gzipped."""
 UNLIKELY = -8.0
 """Prior of a right plan if nothing was proposed."""
 IMPOSSIBLE = -1e4
@@ -94,12 +96,34 @@ class AnsweredQuestion(BaseModel):
     """A question with its proposed plans. Executing them has shown which one gives the answer."""
 
     owner: str = Field(alias="schema")
+    question: str
+    names: list[tuple[int, int, str]]
+    """Start, end and type of each name."""
+    plan: Plan | None
     options: list[OptionRecord]
 
     def row(self, tokens: Tokens) -> OptionRow:
         """Return the question as a training row."""
         options = [PlanOption(one.text, (one.prior, *one.shared), one.is_right) for one in self.options]
         return OptionRow.of([one.asked for one in self.options], options, tokens)
+
+    def example(self, vocabulary: Vocabulary) -> Example | None:
+        """Return the question with its plan as an example. None without a plan."""
+        if self.plan is None:
+            return None
+        spans = tuple(TypedSpan(start, end, vocabulary.type_words(kind)) for start, end, kind in self.names)
+        types = tuple(vocabulary.schema.type_code[kind] for _, _, kind in self.names)
+        outside = [
+            one for one in quantities(self.question) if not any(one.start < s.end and s.start < one.end for s in spans)
+        ]
+        return Example(self.question, spans, types, tuple(outside[:MOST_NUMBERS]), self.plan)
+
+
+class VocabularyRecord(BaseModel):
+    """The vocabulary of a base with answered questions."""
+
+    owner: str = Field(alias="schema")
+    vocabulary: Vocabulary
 
 
 def has_answered(source: Path) -> bool:
@@ -111,6 +135,18 @@ def read_answered(sources: Sequence[Path]) -> list[AnsweredQuestion]:
     """Read the answered questions of the folders that have some."""
     files = [find_file(source / ANSWERED) for source in sources if has_answered(source)]
     return [one for file in files for one in read_records(file, AnsweredQuestion)]
+
+
+def answered_schemas(sources: Sequence[Path]) -> list[SchemaExamples]:
+    """Return the vocabularies of the answered questions, with the questions that have a plan."""
+    examples: dict[str, list[Example]] = {}
+    asked = read_answered(sources)
+    files = [find_file(source / VOCABULARIES) for source in sources if has_answered(source)]
+    known = {one.owner: one.vocabulary for file in files for one in read_records(file, VocabularyRecord)}
+    for one in asked:
+        if (example := one.example(known[one.owner])) is not None:
+            examples.setdefault(one.owner, []).append(example)
+    return [SchemaExamples(name, known[name], tuple(own)) for name, own in examples.items()]
 
 
 def choice_rows(schema: SchemaExamples, proposals: Sequence[Sequence[PlanOption]], tokens: Tokens) -> list[OptionRow]:

@@ -169,7 +169,8 @@ class Example:
 
     def hops(self, name: int | None, *, negated: bool = False) -> list[Hops]:
         """Return the paths from a name, or from any node, to the answer."""
-        return [one.hops for one in self.plan.branches if (one.mention, one.negated) == (name, negated)]
+        onward = () if self.plan.answer_hop is None else (self.plan.answer_hop,)
+        return [(*one.hops, *onward) for one in self.plan.branches if (one.mention, one.negated) == (name, negated)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +209,8 @@ class SchemaExamples:
         yield HeadTarget("either", 0, int(plan.either))
         if plan.target is not None:
             target = self.vocabulary.schema.type_names[plan.target]
-            yield HeadTarget("type", 0, plan.target)
+            end = target if plan.answer_hop is None else hops[plan.answer_hop].end
+            yield HeadTarget("type", 0, self.vocabulary.schema.type_code[end])
             if lacked:
                 yield HeadTarget("lacked", 0, lacked[0][0], [hop.end == target for hop in hops])
             if related:
@@ -257,7 +259,8 @@ def normal(plan: Plan) -> tuple[object, ...]:
     required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower(), r.hop) for r in plan.requirements)
     target = None if plan.branches or plan.mentions else plan.target
     either = plan.either and len(plan.branches) > 1
-    return plan.form, target, branches, required, plan.attribute, plan.hop, frozenset(plan.mentions), either, plan.asked
+    asked = plan.attribute, plan.hop, plan.asked, plan.of_rows
+    return plan.form, target, branches, required, frozenset(plan.mentions), either, asked
 
 
 def read_sources(sources: Sequence[Path]) -> list[SchemaExamples]:

@@ -37,6 +37,7 @@ from clew.lab.training.reader.choice import (
     ChoiceSettings,
     OptionRow,
     Tokens,
+    answered_schemas,
     choice_rows,
     has_answered,
     propose,
@@ -423,7 +424,7 @@ def measure(schemas: Schemas, encoders: Encoders) -> dict[str, float]:
 
 def fit_reader(
     schemas: Schemas,
-    answered: Sequence[AnsweredQuestion],
+    answered: tuple[Schemas, Sequence[AnsweredQuestion]],
     out: Path,
     settings: ReaderSettings,
     card: dict[str, Any],
@@ -431,16 +432,16 @@ def fit_reader(
 ) -> dict[str, float]:
     """Train on all schemas and write the weights. Return the losses of the first and last epoch.
 
-    `answered` are further questions for the choice.
+    `answered` are further schemas, and the questions over them with proposed plans for the choice.
     """
     if len(schemas) < 2:
         raise InputError(f"training needs at least 2 schemas, not {len(schemas)}: add sources")
     fitting = ReaderFitting.start(networks.open_torch(), settings.seed, say, settings=settings)
     tokens = word_tokens()
     learned, kept = split(schemas, 0, settings.folds, settings.seed)
-    meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in learned])
+    meaning, losses = fitting.fit_meaning([Tokenised.of(one, tokens) for one in (*learned, *answered[0])])
     choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)
-    rows = [*fitting.choice_rows(meaning, learned, tokens), *(one.row(tokens) for one in answered)]
+    rows = [*fitting.choice_rows(meaning, learned, tokens), *(one.row(tokens) for one in answered[1])]
     choice, its = choosing.fit(rows, settings.size)
     rows = fitting.choice_rows(meaning, kept, tokens)
     combination = choosing.combine(choice, rows) if rows else networks.COMBINATION
@@ -467,7 +468,8 @@ def train_reader(
     encoder with the words of uncased BERT.
     """
     choice = ChoiceSettings(teacher=None if teacher is None else str(teacher))
-    settings, answered = ReaderSettings(epochs=epochs, seed=seed, choice=choice), read_answered(sources)
+    settings = ReaderSettings(epochs=epochs, seed=seed, choice=choice)
+    answered, bases = read_answered(sources), answered_schemas(sources)
     schemas = read_sources([source for source in sources if not has_answered(source)])
     left: Schemas = []
     if left_out is not None and "/" in left_out:
@@ -477,6 +479,7 @@ def train_reader(
         left = [one for one in schemas if one.name.startswith(starts)]
         schemas = [one for one in schemas if not one.name.startswith(starts)]
         answered = [one for one in answered if not one.owner.startswith(starts)]
+        bases = [one for one in bases if not one.name.startswith(starts)]
     card: dict[str, Any] = {
         "start": networks.start_card(),
         "sources": [str(source) for source in sources],
@@ -486,7 +489,7 @@ def train_reader(
         "seed": seed,
         "settings": asdict(settings),
     }
-    figures = fit_reader(schemas, answered, out, settings, card, say)
+    figures = fit_reader(schemas, (bases, answered), out, settings, card, say)
     if left:
         figures |= measure(left, Encoders(out))
         add_figures(out, figures)
