@@ -1,12 +1,13 @@
 """Fits the certainty of the reader on bases that it was not trained on (reading/weights/combiner.json).
 
     python benchmarks/fit_certainty.py FOLDER … -o combiner.json [--databases DATA WORK --corpora CORPORA]
-        [--tables DATA WORK --learned 4500]
+        [--tables DATA WORK --learned 4500] [--data-sets WORK FOLDER …]
 
 Every FOLDER holds folders of a base each, as for answers.py. Of every question the features of its reading are kept,
 and whether the answer is wholly right; those without an answer are wrong however they are read. With --databases the
 questions of the left-out databases of Spider (CORPORA as reader_corpora.py writes it) are read over made-up rows, with
---tables questions of WikiTableQuestions that follow those that reader_tables.py took (--learned). The certainty is a
+--tables questions of WikiTableQuestions that follow those that reader_answers.py took (--learned), with --data-sets
+those of folders as for data_sets.py. The certainty is a
 logistic regression over graphs whose sum is scaled, and shifted for tables, so that it holds over each kind of base
 alike. A wrong answer counts more than a right one. The figures shown are for bases left out of it in five folds.
 """
@@ -101,6 +102,23 @@ def of_tables(data: Path, work: Path, learned: int, count: int, watched: Watched
             yield Row("table", case["table"], watched.features, judged["verdict"] == "right")
 
 
+def of_data_sets(work: Path, folders: list[Path], watched: Watched) -> Iterator[Row]:
+    import data_sets
+
+    for folder in folders:
+        base = data_sets.built(folder, work)
+        for question in data_sets.questions(folder) if base else ():
+            watched.features = {}
+            result = data_sets.judged(base, question)
+            if watched.features and not result["unknown"]:
+                yield Row(
+                    "data set",
+                    folder.name,
+                    watched.features,
+                    bool(question["answers"]) and result["verdict"] == "right",
+                )
+
+
 def matrix(rows: list[Row], names: list[str]) -> tuple[Any, Any]:
     values = np.array([[row.features[name] for name in names] for row in rows])
     return values, np.array([row.is_right for row in rows], dtype=np.float64)
@@ -153,6 +171,7 @@ def main() -> None:
     parser.add_argument("--tables", type=Path, nargs=2, metavar=("DATA", "WORK"))
     parser.add_argument("--learned", type=int, default=4500, help="Questions over tables that the reader learned from.")
     parser.add_argument("--count", type=int, default=400, help="Questions over databases, and over tables.")
+    parser.add_argument("--data-sets", type=Path, nargs="+", metavar="FOLDER", default=[])
     parser.add_argument("--rows", type=Path, help="Where the features are kept, or taken from if they are there.")
     given = parser.parse_args()
     if given.rows and given.rows.is_file():
@@ -165,6 +184,8 @@ def main() -> None:
             rows += of_databases(*given.databases, given.corpora, given.count, watched)
         if given.tables:
             rows += of_tables(*given.tables, given.learned, given.count, watched)
+        if given.data_sets:
+            rows += of_data_sets(given.data_sets[0], given.data_sets[1:], watched)
         if given.rows:
             given.rows.write_text("".join(json.dumps(row.__dict__) + "\n" for row in rows), "utf-8")
     names = sorted(rows[0].features)

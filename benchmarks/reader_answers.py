@@ -47,7 +47,7 @@ def found_cells(reader: LearnedReader, asked: Interpretation) -> list[Any]:
     if found.table is not None:
         return []
     if asked.asks == "nodes":
-        return [ref.name for ref in reader.kb.refs(found.nodes.array)]
+        return list(reader.kb.refs(found.nodes.array))
     if asked.asks == "value" and asked.attribute is not None:
         values = [value for value in reader.kb.values(found.nodes, asked.attribute) if value is not None]
         return [part for value in values for part in (value if isinstance(value, list) else [value])]

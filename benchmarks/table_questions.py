@@ -35,7 +35,10 @@ def is_left_out(table: str) -> bool:
 
 def plain(cell: Any) -> str | float:
     """Return a cell as it is compared."""
-    text = unicodedata.normalize("NFKD", str(getattr(cell, "name", cell)))
+    name = getattr(cell, "name", cell)
+    if isinstance(cell, NodeRef):  # a row without a name is called by its type and key: "plot 24"
+        name = re.sub(rf"^{re.escape(cell.type)} (?=\d+$)", "", cell.name, flags=re.IGNORECASE)
+    text = unicodedata.normalize("NFKD", str(name))
     text = "".join(letter for letter in text if not unicodedata.combining(letter)).casefold()
     text = re.sub(r"[‘’´`]", "'", re.sub(r"[‐‑‒–—−]", "-", text)).strip(' "')
     text = re.sub(r"(\s*(\[[^]]*\]|\([^)]*\)|[*†‡#]))+$", "", text).strip(' ".')

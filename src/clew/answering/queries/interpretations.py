@@ -64,7 +64,7 @@ class Execution:
         refs = kb.refs(nodes)
         query = replace(self.executed.query, order=(), first=None, ties=False)
         names = [] if self.asked.attribute is None else [self.asked.attribute, *self.asked.more]
-        values = decisive_values(kb, self.asked.query, self.asked.variable, nodes, names)
+        values = decisive_values(kb, self.executed.query, self.asked.variable, nodes, names)
         found = witnesses(kb, query, [[ref] for ref in refs])
         pieces = zip(refs, found, values, values_on_the_way(kb, self.asked.query, found), strict=True)
         return [(*paths, *said, *more, *self._absences(ref.name)) for ref, paths, said, more in pieces]

@@ -192,7 +192,10 @@ def _evidence(kb: KnowledgeBase, executed: Executed, rows: Sequence[Sequence[Any
 def decisive_values(
     kb: KnowledgeBase, query: ql.Query, variable: str, nodes: Sequence[int], requested: Sequence[str] = ()
 ) -> list[list[Judgement]]:
-    """Return the attributes of each node that are requested, and the attributes and counts that a query compares."""
+    """Return the attributes of each node that are requested, and the attributes and counts that a query compares.
+
+    The constants of the query are linked to nodes.
+    """
     compared = [key.expression for key in query.order]
     parts = (part for whole in (*compared, *query.pattern.where) for part in ql.walk(whole, _is_pattern))
     names = [part.name for part in parts if isinstance(part, ql.Attribute) and part.variable == variable]
@@ -205,7 +208,10 @@ def decisive_values(
     for part in compared:
         if isinstance(part, ql.Aggregate) and part.over is not None:
             for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
-                said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
+                if isinstance(part.argument, ql.Attribute):
+                    said.append(Judgement(f"total {part.argument.name}", reason=value_text(count)))
+                else:
+                    said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
     return found
 
 

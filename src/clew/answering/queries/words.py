@@ -169,6 +169,25 @@ class Words:
         """Return the names of a constant in a row."""
         return listed(self.names(constant), word)
 
+    def selected(self, part: ql.Aggregate, *, descending: bool) -> str:
+        """Return a phrase for the most nodes, or the highest sum, of a pattern: "the most orders from Leith".
+
+        Empty if the first edge of the pattern says it all.
+        """
+        over, argument = part.over or ql.Pattern(), part.argument
+        variable = next(iter(ql.names_used(argument)), "")
+        if part.function != "sum" and not (len(over.edges) > 1 or over.where):
+            return ""
+        rest = over.edges[1:]
+        used = {variable}.union(*(edge.variables for edge in rest), *map(ql.names_used, over.where))
+        own = tuple(one for one in over.variables if one.name in used)
+        nodes = self.query(ql.find(variable, over.types.get(variable), replace(over, variables=own, edges=rest)))
+        if part.function == "sum":
+            inner = argument.arguments[0] if isinstance(argument, ql.Call) else argument
+            label = attribute_words(inner.name)[0] if isinstance(inner, ql.Attribute) else "amount"
+            return f"the {'highest' if descending else 'lowest'} total {label} of {nodes}"
+        return f"the {'most' if descending else 'fewest'} {nodes}"
+
     def best(self, order: ql.Order, *, one: bool = False) -> str:
         """Return the predicate of nodes with the highest or lowest value: "have the most beds", "were opened first"."""
         have, be, most = "has" if one else "have", "is" if one else "are", "most" if order.descending else "fewest"
@@ -189,6 +208,8 @@ class Words:
         edge = expression.over.edges[0] if isinstance(expression, ql.Aggregate) and expression.over else None
         if edge is None or edge.relation is None or not isinstance(expression, ql.Aggregate):
             return f"{have} the {most} connections"
+        if selected := self.selected(expression, descending=order.descending):
+            return f"{have} {selected}"
         row = self.schema.relation_rows(edge.relation)[0]
         counted = expression.argument.name if isinstance(expression.argument, ql.Var) else ""
         is_head = edge.tail == counted
@@ -370,6 +391,8 @@ class Phrase:
         expression, descending = order.expression, order.descending
         if isinstance(expression, ql.Call) and expression.function == "row":
             return f"that is {'last' if descending else 'first'} in the table"
+        if isinstance(expression, ql.Aggregate) and (part := self.words.selected(expression, descending=descending)):
+            return f"with {part}"
         if isinstance(expression, ql.Aggregate) and expression.function == "count":
             return f"with the {'most' if descending else 'fewest'} {self.counted(expression)}"
         is_date = self.scope.kind(expression) == "date"

@@ -115,8 +115,8 @@ class Proposer:
     """Whether an attribute can be compared with a number."""
     is_number: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be added up."""
-    is_truth: NDArray[np.bool_] = field(init=False)
-    """Whether an attribute is true or false, so that nothing is the highest or lowest by it."""
+    has_extremes: NDArray[np.bool_] = field(init=False)
+    """Whether something can be the highest or lowest by an attribute: not by true or false, nor by a list."""
 
     def __post_init__(self) -> None:
         """Index the hops by their start type."""
@@ -136,8 +136,8 @@ class Proposer:
         object.__setattr__(self, "is_ordered", is_ordered)
         is_number = np.array([one.kind in NUMBERS for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_number", is_number)
-        is_truth = np.array([one.kind == "boolean" for one in self.vocabulary.attributes], dtype=np.bool_)
-        object.__setattr__(self, "is_truth", is_truth)
+        has_extremes = [one.kind != "boolean" and not one.is_list for one in self.vocabulary.attributes]
+        object.__setattr__(self, "has_extremes", np.array(has_extremes, dtype=np.bool_))
 
     def propose(self, scores: Scores, most: int, leads: Leads = lambda _mention, _hops: True) -> list[Proposal]:
         """Return the likeliest plans, best first, without duplicates."""
@@ -246,7 +246,9 @@ class Proposer:
             numbers = (self.owners == plan.target) & self.is_number
             summed = self._likeliest(scores.extremes, numbers, 2)
             for rows, more in self._required(plan, scores):
-                for hop, likely in self._likeliest(scores.counted, self.ends == plan.target, 2):
+                told = [branch.hops[-1] for branch in rows.branches]  # each answer has rows of its own
+                open_hops = (self.ends == plan.target) & ~np.isin(np.arange(len(self.ends)), told)
+                for hop, likely in self._likeliest(scores.counted, open_hops, 2):
                     kind = int(self.starts[hop])
                     found = replace(rows, target=kind, hop=hop, of_rows=True)
                     total = score + more + likely + 0.3 * float(scores.types[kind]) + SUMMED
@@ -304,7 +306,7 @@ class Proposer:
 
         Prefer attributes or edges, depending on which are more similar to the question.
         """
-        sorters, hops = (self.sorters == plan.target) & ~self.is_truth, self._leave(plan.target)
+        sorters, hops = (self.sorters == plan.target) & self.has_extremes, self._leave(plan.target)
         by_attribute, by_edges = (
             float(np.logaddexp.reduce(raw, initial=NOWHERE)) for raw in (scores.extremes[sorters], scores.counted[hops])
         )

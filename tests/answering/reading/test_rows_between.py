@@ -1,0 +1,64 @@
+"""Questions through rows that connect two things: their values, their extremes, and their number for each thing."""
+
+import pytest
+
+import clew
+from clew.answering.methods.role_choice import reader_of
+from clew.answering.queries.interpretations import execute
+from clew.answering.reading.mentions import find_named
+from clew.answering.reading.plan import Branch, Plan, Translator, Wording
+
+FILES = {
+    "athletes.csv": "athlete_id,name,country\n1,Ann Abel,Chile\n2,Bea Boll,Ghana\n3,Cid Cole,Chile\n",
+    "events.csv": "event_id,event\n1,Long jump\n2,Shot put\n3,High jump\n",
+    "results.csv": "athlete_id,event_id,mark\n1,1,6.1\n2,1,6.7\n3,1,5.2\n1,2,12.5\n2,2,11.0\n3,2,14.2\n1,3,1.7\n",
+}
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("games")
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    clew.build([folder], folder / "games.kb")
+    return clew.open(folder / "games.kb")
+
+
+def names(answer):
+    return [one.node.name for one in answer.matches]
+
+
+def test_rows_between_are_things_with_their_attributes(games):
+    assert {node_type.name: node_type.count for node_type in games.schema.node_types}["result"] == 7
+    assert names(games.ask("Which athlete has the highest mark in the long jump?")) == ["Bea Boll"]
+
+
+def test_a_plan_counts_only_the_rows_that_fit(games):
+    reader = reader_of(games.tools)
+    options, _ = reader.options(
+        *find_named("Which athlete has the most results in the shot put?", reader.kb, reader.names)
+    )
+    known = options[0]
+    code, hops = reader.schema.type_code, [(hop.start, hop.end, hop.relation) for hop in reader.vocabulary.hops]
+    of_event, of_athlete = (hops.index((kind, "result", kind)) for kind in ("event", "athlete"))
+    plan = Plan("most", code["athlete"], (Branch(0, (of_event,)),), hop=of_athlete, of_rows=True)
+    writer = Translator(reader.vocabulary, known.named, known.senses, known.numbers)
+    found = execute(reader.kb, reader.names, writer.interpretation(plan))
+    assert {ref.name for ref in reader.kb.refs(found.nodes.array)} == {"Ann Abel", "Bea Boll", "Cid Cole"}
+    (evidence, *_) = found.evidence(reader.kb, list(found.nodes.array))
+    assert "count: 1 result" in [piece.in_words() for piece in evidence]
+    assert "of each athlete : A" in Wording(reader.vocabulary).of(plan)
+
+
+def test_a_sum_over_selected_rows_is_said_as_it_is_computed(games):
+    text = 'sum(r.mark for (r: result) -[athlete]-> (x) and (r) -[event]-> "Shot put": event)'
+    answer = games.ask(f"find x where (x: athlete) order by {text} desc first 1", method="query")
+    assert names(answer) == ["Cid Cole"]
+    assert answer.query["text"] == "the athlete with the highest total mark of results that have the event Shot put"
+
+
+def test_a_number_of_selected_rows_is_said_as_it_is_computed(games):
+    text = "count(distinct r for (r: result) -[athlete]-> (x) and r.mark > 6)"
+    answer = games.ask(f"find x where (x: athlete) order by {text} desc first 1 with ties", method="query")
+    assert names(answer) == ["Ann Abel", "Bea Boll"]
+    assert answer.query["text"] == "the athlete with the most results whose mark is more than 6"
