@@ -333,3 +333,11 @@ def test_a_text_that_repeats_the_name_of_its_own_row_is_no_reference(tmp_path):
     )
     (tmp_path / "recipes.csv").write_text("name,english,short\n" + rows)
     assert not any(piece.table.num_rows for piece in read_sources([tmp_path / "recipes.csv"]).edges)
+
+
+def test_a_name_without_letters_does_not_hide_a_column_of_names(tmp_path):
+    models = ["458 Spider", "911", "California", "Cayman", "Boxster", "Spyder", "Huracan", "Aventador"]
+    rows = "".join(f"{key},{model},{key * 1000}\n" for key, model in enumerate(models, 1))
+    (tmp_path / "cars.csv").write_text("car_id,model,price\n" + rows)
+    (node,) = read_sources([tmp_path / "cars.csv"]).nodes
+    assert set(node.table["name"].to_pylist()) == set(models)

@@ -175,13 +175,21 @@ class Words:
         Empty if the first edge of the pattern says it all.
         """
         over, argument = part.over or ql.Pattern(), part.argument
-        variable = next(iter(ql.names_used(argument)), "")
-        if part.function != "sum" and not (len(over.edges) > 1 or over.where):
+        variable = next(iter(ql.names_used(argument)), "") if argument is not None else ""
+        is_plain = part.function in ("count", "sum") and not over.optional and variable in over.types
+        if not is_plain or not over.edges or (part.function == "count" and len(over.edges) == 1 and not over.where):
             return ""
-        rest = over.edges[1:]
-        used = {variable}.union(*(edge.variables for edge in rest), *map(ql.names_used, over.where))
+        edge, *rest = over.edges
+        used = {variable}.union(*(one.variables for one in rest), *map(ql.names_used, over.where))
         own = tuple(one for one in over.variables if one.name in used)
-        nodes = self.query(ql.find(variable, over.types.get(variable), replace(over, variables=own, edges=rest)))
+        is_own = used <= {one.name for one in own} and variable in edge.variables and edge.is_single and edge.directed
+        if not is_own or edge.name or edge.relation is None or len({*edge.variables} - used) != 1:
+            return ""
+        pattern = replace(over, variables=own, edges=tuple(rest))
+        nodes = self.query(ql.find(variable, over.types.get(variable), pattern))
+        row = self.schema.relation_rows(edge.relation)[0]
+        if sum({one.head, one.tail} == {row.head, row.tail} for one in self.schema.relations) > 1:
+            nodes += f" by {row.label}"
         if part.function == "sum":
             inner = argument.arguments[0] if isinstance(argument, ql.Call) else argument
             label = attribute_words(inner.name)[0] if isinstance(inner, ql.Attribute) else "amount"

@@ -34,6 +34,8 @@ MIN_FILLED = 0.5
 """Minimum share of rows with a name."""
 MIN_DISTINCT_TITLE, MIN_DISTINCT_NAME = 0.5, 0.95
 """Minimum number of distinct texts per filled cell of a column of names: with a matching header, and without."""
+MIN_LETTERED = 0.8
+"""Minimum share of the texts of a column of names that have letters."""
 MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
 """Minimum share of distinct values found in another table: with a header that names the table, and without."""
 MIN_SPLIT = 0.05
@@ -123,7 +125,8 @@ class ColumnProfile:
         """Whether the values are short, mostly different texts with letters, and not addresses, dates or sentences."""
         if not self.sample or self.longest > MAX_NAME_CHARS or not self.tells(MIN_DISTINCT_NAME):
             return False
-        return all(any(map(str.isalpha, text)) for text in self.sample) and not self._mostly(_NOT_A_NAME)
+        lettered = sum(any(map(str.isalpha, text)) for text in self.sample)  # a song may be called "911"
+        return lettered >= MIN_LETTERED * len(self.sample) and not self._mostly(_NOT_A_NAME)
 
     @cached_property
     def is_identifier(self) -> bool:
