@@ -2,12 +2,15 @@
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import clew
 from clew.core.errors import SourceError
 from clew.store.sources.files import SourceOptions
 from clew.store.sources.profile import profile_tables
 from clew.store.sources.read import read_sources
+from clew.store.sources.relational import _filled
 
 FILES = {
     "customers.csv": "customer_id,company_name,city\n1,Around the Horn,London\n2,Bon app',Marseille\n",
@@ -68,6 +71,23 @@ def test_a_folder_in_a_folder_is_not_read_with_a_note(shop):
     (shop / "old").mkdir()
     (shop / "old" / "returns.csv").write_text("order_id,reason\n1,torn\n")
     assert f"Not read: folders in {shop}, which can be given as sources: old." in read_sources([shop]).notes
+
+
+def test_a_folder_of_folders_names_them(tmp_path):
+    for season in ("2014-15", "2015-16"):
+        (tmp_path / season).mkdir()
+        (tmp_path / season / "clubs.csv").write_text("club,city\nLeith,Edinburgh\n")
+    with pytest.raises(SourceError, match="give 2014-15, 2015-16 as sources"):
+        read_sources([tmp_path])
+
+
+texts = st.lists(st.sampled_from(["", "a", "bc", None]), min_size=4, max_size=4)
+
+
+@given(st.lists(texts, min_size=1, max_size=4))
+def test_texts_that_are_not_empty_are_joined_row_by_row(columns):
+    found = _filled([pa.array(column, pa.large_string()) for column in columns], ", ").to_pylist()
+    assert found == [", ".join(text for text in row if text) for row in zip(*columns, strict=True)]
 
 
 def test_a_file_without_rows_is_left_out_beside_others(shop):

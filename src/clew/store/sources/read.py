@@ -357,6 +357,8 @@ def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     if not files:
         if packed := [path for path in listed.files if kind_of(path) in _ARCHIVES]:
             raise SourceError(f"no readable files in this folder: unpack {packed[0].name}", file=folder)
+        if inner:
+            raise SourceError(f"only its folders have readable files: give {', '.join(inner)} as sources", file=folder)
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
     return files

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -297,9 +298,16 @@ def _between(
 
 
 def _filled(parts: Sequence[pa.Array], mark: str) -> pa.Array:
-    """Join the texts that are not empty."""
-    filled = (pc.if_else(pc.equal(part, ""), None, part) for part in parts)
-    return pc.binary_join_element_wise(*filled, pa.scalar(mark, STRING), null_handling="skip")
+    """Join the texts that are not empty.
+
+    `binary_join_element_wise` would skip nulls, but returns too few rows for some inputs (pyarrow 26).
+    """
+
+    def joined(first: pa.Array, second: pa.Array) -> pa.Array:
+        both = pc.binary_join_element_wise(first, second, pa.scalar(mark, STRING))
+        return pc.if_else(pc.equal(first, ""), second, pc.if_else(pc.equal(second, ""), first, both))
+
+    return reduce(joined, [pc.fill_null(part, "") for part in parts])
 
 
 def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str]) -> Tables:
