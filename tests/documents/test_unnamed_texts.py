@@ -57,6 +57,12 @@ def test_a_table_without_an_ending_is_no_prose(tmp_path):
     assert not hold_documents([tmp_path])
 
 
+def test_a_text_table_with_commas_in_most_cells_is_a_table(tmp_path):
+    rows = [f'{at},"Pier {at}{", north" * (at % 5)}",{at}.5\n' for at in range(1, 9)]
+    (tmp_path / "stops.txt").write_text("stop_id,stop_name,stop_lat\n" + "".join(rows))
+    assert not hold_documents([tmp_path])
+
+
 def test_text_tables_with_quoted_commas_are_tables(tmp_path):
     stops = [f"S{number},Stop {number},47.{number},8.{number}" for number in range(9)]
     (tmp_path / "stops.txt").write_text("\n".join(["id,name,lat,lon", *stops, 'S9,"Riga, main station",47.9,8.9']))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections import Counter
@@ -114,20 +115,20 @@ def hold_documents(paths: Sequence[Path], *, follow_links: bool = False) -> bool
 
 
 EVEN_LINES = 0.8
-"""Minimum share of table lines with the most common number of commas. The other lines have quoted cells."""
+"""Minimum share of table lines with the most common number of cells. The other lines may be cut or have line breaks."""
 
 
 def is_prose(file: Path) -> bool:
     """Return whether a text file contains sentences.
 
-    In prose, few lines have tabs or bars, and few have the same number of commas.
+    In prose, few lines have tabs or bars, and few have the same number of cells between commas.
     """
     if not format_of(file):
         return False
     lines = [line for line in decoded(beginning(file)).splitlines() if line.strip()]
     separated = sum("\t" in line.strip() or line.count("|") >= 2 for line in lines)
-    commas = Counter(line.count(",") for line in lines)
-    even = max((count for number, count in commas.items() if number), default=0)
+    cells = Counter(len(row) for line in lines for row in csv.reader([line]))
+    even = max((count for number, count in cells.items() if number > 1), default=0)
     is_even = len(lines) > 1 and even >= EVEN_LINES * len(lines)
     return bool(lines) and separated * 2 < len(lines) and not is_even
 

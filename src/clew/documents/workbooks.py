@@ -19,7 +19,7 @@ from clew.store.sources.pieces import RawTable
 SHEETS = frozenset({".xlsx", ".ods"})
 """File suffixes of spreadsheets."""
 MAX_LINES = 5
-"""Maximum number of lines of text beside the tables of a sheet. A sheet with more text is a document."""
+"""Maximum mean number of lines of text beside the tables of a sheet. A spreadsheet with more text is a document."""
 
 
 def are_tables(file: Path) -> bool:
@@ -31,7 +31,7 @@ def are_tables(file: Path) -> bool:
     filled = [some for some in found if some]
     lines = [sum(len(part.rows) for part in some if not _is_table(part)) for some in filled]
     have_tables = all(any(map(_is_table, some)) for some in filled)
-    return bool(filled) and have_tables and max(lines) <= MAX_LINES
+    return bool(filled) and have_tables and sum(lines) <= MAX_LINES * len(filled)
 
 
 def with_workbooks(sources: Sequence[Path | str]) -> list[Path | str | RawTable]:

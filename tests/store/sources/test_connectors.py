@@ -44,6 +44,9 @@ synonym: "house cat" EXACT layperson [X:2]
 synonym: "cat" RELATED []
 alt_id: A:9
 xref: UMLS:C1 ! remark
+xref: mass_kg "4.5"
+xref: spot_1_color "gray"
+xref: spot_2_color "white \"milk\""
 is_a: A:1 {source="X"} ! animal
 relationship: RO:7 A:1 ! animal
 relationship: part_of B:77 ! elsewhere
@@ -93,7 +96,8 @@ def test_obo_terms_have_names_synonyms_definitions_and_relations(tmp_path):
     assert nodes_of(tables) == {
         "A:1": {"type": "animals", "name": "animal", "text": 'Something that "moves".\nAnd eats.'},
         "A:2": {
-            "type": "pets", "name": "cat", "aliases": ["house cat"], "xrefs": ["UMLS:C1"], "alt_ids": ["A:9"]
+            "type": "pets", "name": "cat", "aliases": ["house cat"], "xrefs": ["UMLS:C1"], "alt_ids": ["A:9"],
+            "mass_kg": "4.5", "spot_color": ["gray", 'white "milk"']
         },
     }  # fmt: skip
     assert edges_of(tables) == {("A:2", "is_a", "A:1"), ("A:2", "eaten_by", "A:1")}

@@ -43,6 +43,16 @@ def test_sheets_are_tables_that_refer_to_each_other(tmp_path):
     assert base.query("find sum(x.`Price gross`) where (x: order)").value == 42
 
 
+def test_a_sheet_of_notes_does_not_make_other_sheets_documents(tmp_path):
+    workbook(tmp_path / "shop.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "shop.xlsx")
+    notes = book.create_sheet("notes")
+    for row in (["sheet", "content"], ["orders", "one row each"], *([], *([f"Note {at}."] for at in range(7)))):
+        notes.append(row)
+    book.save(tmp_path / "shop.xlsx")
+    assert not hold_documents([tmp_path])
+
+
 def test_a_sheet_of_text_is_a_document(tmp_path):
     book = openpyxl.Workbook()
     for line in range(9):

@@ -14,6 +14,8 @@ from clew.store.sources.jsonl import bounded_table, table_of_records
 from clew.store.sources.rdf import XSD, Text, local_name
 
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
+_XREF_PROPERTY = re.compile(r'([A-Za-z]\w*) "((?:[^"\\]|\\.)*)"')
+_NUMBERED = re.compile(r"_\d+(?=_)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _LISTS = {"xref": "xrefs", "alt_id": "alt_ids", "subset": "subsets"}
 """Names of the lists that tags become."""
@@ -105,8 +107,16 @@ def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, object]:
-    """Return the values of a term's properties by name, parsed by their datatypes. Several values are texts."""
+    """Return the values of a term's properties by name, parsed by their datatypes. Several values are texts.
+
+    Some files write properties as references without a database: `xref: delta_mono_mass "42.010565"`. The numbers in
+    `spec_1_site` and `spec_2_site` only tell values apart.
+    """
     found: dict[str, list[object]] = {}
+    for content in stanza.tags.get("xref", ()):
+        if written := _XREF_PROPERTY.match(content):
+            name = _NUMBERED.sub("", written[1])
+            found.setdefault(name + "_" if name in NODE_COLUMNS else name, []).append(_unescaped(written[2]))
     for content in stanza.tags.get("property_value", ()):
         if written := _PROPERTY.match(content):
             name = (names.get(written[1]) or local_name(written[1])).replace(" ", "_")
@@ -132,7 +142,8 @@ def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> 
     }
     for tag, name in _LISTS.items():
         if any(tag in stanza.tags for stanza in terms):
-            values = [[content.split(" ", 1)[0] for content in stanza.tags.get(tag, ())] for stanza in terms]
+            lists = [[one for one in stanza.tags.get(tag, ()) if not _XREF_PROPERTY.match(one)] for stanza in terms]
+            values = [[content.split(" ", 1)[0] for content in some] for some in lists]
             columns[name] = pa.array(values, pa.list_(pa.string()))
     told = table_of_records([_properties(stanza, names) for stanza in terms])
     columns = dict(zip(told.column_names, told.columns, strict=True)) | columns
