@@ -106,6 +106,7 @@ def carry_out(kb: KnowledgeBase, asked: Interpretation, groundings: Groundings, 
         compared = keys_of(kb, groundings[compared].nodes)
     executed, value, table = replace(asked, query=query, compared=compared), None, None
     cells = kb.values(nodes, asked.attribute) if asked.asks == "value" and asked.attribute is not None else []
+    cells = [None if cell != cell else cell for cell in cells]  # NaN is missing
     if asked.asks in ("nodes", "number", "truth"):
         value = _value(asked, nodes, groundings)
     elif asked.asks == "value" and len({value_text(cell) for cell in cells} - {"", "None"}) < 2:
