@@ -319,7 +319,7 @@ def _graph(found: Mapping[str, _Loaded], options: SourceOptions, notes: list[str
     for name, loaded in found.items():
         if not len(loaded.keys):
             continue
-        if name not in referred and _is_link(loaded, found):
+        if name not in referred and _is_link(loaded, found, options.columns.get("groups")):
             edges.append(_link(loaded, found, options, loaded.columns.keys()))
             continue
         lost: dict[str, pa.Array] = {}
@@ -351,8 +351,8 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
     return [f"Called like keys, but not those of one table: {listed(columns)}. They are attributes."]
 
 
-def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
-    """Return whether two foreign keys are all columns except numbers or codes in the key.
+def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded], groups: str | None) -> bool:
+    """Return whether two foreign keys are all columns except the groups and numbers or codes in the key.
 
     Other rows stay nodes, so that questions can ask for their attributes, such as the date of a marriage.
     """
@@ -363,7 +363,7 @@ def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded]) -> bool:
         return False
     ends = loaded.profile.references
     worded = [name for name in table.key if columns[name].could_name and not columns[name].is_code]
-    return set(table.columns) <= ends | set(table.key) and not worded
+    return set(table.columns) - {groups} <= ends | set(table.key) and not worded
 
 
 def _is_between(loaded: _Loaded) -> bool:
