@@ -31,7 +31,7 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.scoring import MentionScores, Scores
-from clew.answering.reading.vocabulary import Vocabulary
+from clew.answering.reading.vocabulary import Vocabulary, is_key
 
 REQUIRED = 32
 """Maximum number of requirement sets per plan."""
@@ -115,6 +115,8 @@ class Proposer:
     """Whether an attribute can be compared with a number."""
     is_number: NDArray[np.bool_] = field(init=False)
     """Whether an attribute can be added up."""
+    is_key: NDArray[np.bool_] = field(init=False)
+    """Whether an attribute is called like a key. Its values are asked for by name only."""
     has_extremes: NDArray[np.bool_] = field(init=False)
     """Whether something can be the highest or lowest by an attribute: not by true or false, nor by a list."""
 
@@ -136,6 +138,8 @@ class Proposer:
         object.__setattr__(self, "is_ordered", is_ordered)
         is_number = np.array([one.kind in NUMBERS for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_number", is_number)
+        keys = [is_key(one.name) for one in self.vocabulary.attributes]
+        object.__setattr__(self, "is_key", np.array(keys, dtype=np.bool_))
         has_extremes = [one.kind != "boolean" and not one.is_list for one in self.vocabulary.attributes]
         object.__setattr__(self, "has_extremes", np.array(has_extremes, dtype=np.bool_))
 
@@ -346,10 +350,11 @@ class Proposer:
         self, form: Form, scores: Scores, paths: Sequence[Paths], among: Collection[int] | None = None
     ) -> Iterator[tuple[Plan, float]]:
         """Yield plans for values of a mention, or of the nodes that conditions select, `among` some attributes."""
+        asked_for = ~self.is_key | np.isin(np.arange(len(self.owners)), list(scores.named_attributes))
         for place, mention in enumerate(scores.mentions if form == "value" else ()):
             left = DROPPED * (len(scores.mentions) - 1)
             own = Plan("value", mention.type, mentions=(place,))
-            allowed = self.owners == mention.type
+            allowed = (self.owners == mention.type) & asked_for
             left += NEARER * _preferred(mention.values, allowed)
             for attribute, likely in self._likeliest(mention.values, allowed, 4):
                 for plan, more in self._required(replace(own, attribute=attribute), scores):
@@ -360,7 +365,7 @@ class Proposer:
         is_fitting &= among is None or np.isin(np.arange(len(attributes)), list(among))
         for plan, score in self._bodies(form, scores, paths, few=4) if is_fitting.any() else ():
             compared = {one.attribute for one in plan.requirements}  # "which opened in 1968" does not ask when
-            allowed = (self.owners == plan.target) & is_fitting
+            allowed = (self.owners == plan.target) & is_fitting & asked_for
             likelihood = score + NEARER * _preferred(scores.values, allowed) + (DOUBLED if form == "value" else 0.0)
             for attribute, likely in self._likeliest(scores.values, allowed, 2):
                 is_known = form == "value" and attribute in compared

@@ -46,7 +46,7 @@ from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import Proposer
 from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
-from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_huge
+from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_huge, is_key
 from clew.core.amounts import kind_of_texts
 from clew.core.schema import Schema
 from clew.core.types import Direction, NodeSet, UnknownName
@@ -55,7 +55,6 @@ from clew.store.graph.tables import ROW
 from clew.store.index.names import schema_words
 from clew.store.index.protocol import Names
 from clew.store.index.tokens import tokenise
-from clew.store.sources.columns import KEY_ENDINGS, plain
 
 PLANS = 16
 """Maximum number of plans per assignment of names."""
@@ -530,11 +529,6 @@ Reached = Callable[[int, tuple[int, ...]], NodeSet]
 def shared_encoders(folder: Path) -> Encoders:
     """Return the encoders of a folder. Each folder is opened once per process."""
     return Encoders(folder)
-
-
-def is_key(attribute: str) -> bool:
-    """Return whether an attribute is called like a key. Digits of a key are no number."""
-    return plain(attribute).endswith(KEY_ENDINGS)
 
 
 def _few_values(values: Iterable[object]) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from clew.core.types import NodeSet
 from clew.store.graph.protocol import Explorable
 from clew.store.graph.tables import ROW
 from clew.store.index.tokens import stop_words, terms, tokenise
+from clew.store.sources.columns import KEY_ENDINGS, plain
 
 LONGEST_DESCRIPTION = 16
 """Maximum number of words of a description to read."""
@@ -42,6 +43,11 @@ SHORTEST = 3
 def described(label: str, description: str) -> str:
     """Return a name with the start of its description in brackets."""
     return f"{label} ({' '.join(description.split()[:LONGEST_DESCRIPTION])})" if description else label
+
+
+def is_key(attribute: str) -> bool:
+    """Return whether an attribute is called like a key. Digits of a key are no number."""
+    return plain(attribute).endswith(KEY_ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)
