@@ -31,7 +31,7 @@ from clew.answering.reading.plan import (
     Requirement,
 )
 from clew.answering.reading.scoring import MentionScores, Scores
-from clew.answering.reading.vocabulary import Vocabulary, is_key
+from clew.answering.reading.vocabulary import Vocabulary, is_surely_key
 
 REQUIRED = 32
 """Maximum number of requirement sets per plan."""
@@ -138,7 +138,7 @@ class Proposer:
         object.__setattr__(self, "is_ordered", is_ordered)
         is_number = np.array([one.kind in NUMBERS for one in self.vocabulary.attributes], dtype=np.bool_)
         object.__setattr__(self, "is_number", is_number)
-        keys = [is_key(one.name) for one in self.vocabulary.attributes]
+        keys = [is_surely_key(one.name) for one in self.vocabulary.attributes]
         object.__setattr__(self, "is_key", np.array(keys, dtype=np.bool_))
         has_extremes = [one.kind != "boolean" and not one.is_list for one in self.vocabulary.attributes]
         object.__setattr__(self, "has_extremes", np.array(has_extremes, dtype=np.bool_))

@@ -50,6 +50,11 @@ def is_key(attribute: str) -> bool:
     return plain(attribute).endswith(KEY_ENDINGS)
 
 
+def is_surely_key(attribute: str) -> bool:
+    """Return whether an attribute is called as only keys are, and not like a number or a code that people use."""
+    return is_key(attribute) and not plain(attribute).endswith(("_no", "_code"))
+
+
 @dataclass(frozen=True, slots=True)
 class Hop:
     """A relation walked from one node type to another, along its edges ("out") or against them ("in")."""
