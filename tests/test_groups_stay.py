@@ -217,6 +217,20 @@ def test_a_column_of_groups_is_read_from_every_table_of_a_database(tmp_path):
     assert ("person/1", "works_on", "project/1") in edges(base, "board")
 
 
+def test_rows_that_connect_a_hidden_row_are_hidden_with_it(tmp_path):
+    files = tmp_path / "sport"
+    files.mkdir()
+    written(files, "athlete.csv", "athlete_id,name\na1,Ada Long\na2,Bob Short\na3,Eve Dunn\n")
+    written(files, "event.csv", "event_id,name\ne1,Shot put\ne2,High jump\n")
+    written(files, "result.csv", "athlete_id,event_id,mark\na1,e1,12.5\na2,e1,11.25\na3,e2,1.75\na3,e1,9.5\n")
+    clew.build([files], tmp_path / "open.kb")
+    assert "12.5" in json.dumps(list(nodes(tmp_path / "open.kb").values()), default=str)
+    clew.build([files], tmp_path / "some.kb", visible={"athlete/a3": ["staff"]})
+    assert "9.5" not in json.dumps([*nodes(tmp_path / "some.kb").values()], default=str)
+    assert not any("a3" in str(part) for edge in edges(tmp_path / "some.kb") for part in edge)
+    assert ("athlete/a3", "result", "event/e1", 9.5) in edges(tmp_path / "some.kb", "staff")
+
+
 def test_a_column_of_groups_that_could_name_the_rows_hides_them(tmp_path):
     rows = written(tmp_path, "cars.csv", "weight,doors,acl\n1.5,2,Alpha\n1.5,4,Beta\n2.5,4,\n")
     clew.build([rows], tmp_path / "cars.kb", options=clew.SourceOptions(columns={"groups": "acl"}))

@@ -80,7 +80,7 @@ def test_a_question_with_executed_plans_becomes_a_row(source, answered):
     row = question.row(word_tokens())
     assert [option.is_right for option in row.options] == [False, True]
     assert row.questions[0] != row.questions[1]
-    (people,) = answered_schemas([source, answered])
+    (people,) = answered_schemas([source, answered], read_answered([answered]))
     assert people.examples[0].plan.form == "max"
 
 
@@ -107,9 +107,9 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
         read_sources([source]),
         tmp_path / "out",
     )
-    figures = fit_reader(
-        schemas, (answered_schemas([answered]), read_answered([answered])), out, settings, {"seed": 0}, lambda _: None
-    )
+    asked = read_answered([answered])
+    bases = answered_schemas([answered], asked)
+    figures = fit_reader(schemas, (bases, asked), out, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
     encoders = Encoders(out)
     assert encoders.meaning(["who directed • film •"]).shape == (1, DIMENSION)

@@ -208,11 +208,17 @@ def decisive_values(
     for part in compared:
         if isinstance(part, ql.Aggregate) and part.over is not None:
             for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
-                if isinstance(part.argument, ql.Attribute):
-                    said.append(Judgement(f"total {part.argument.name}", reason=value_text(count)))
-                else:
+                if part.function == "count":
                     said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
+                elif count is not None:
+                    said.append(Judgement(_aggregate_in_words(part), reason=value_text(count)))
     return found
+
+
+def _aggregate_in_words(part: ql.Aggregate) -> str:
+    """Return "total amount", for example."""
+    names = [one.name for one in ql.walk(part.argument, _is_pattern) if isinstance(one, ql.Attribute)]
+    return " ".join(["total" if part.function == "sum" else part.function, *names])
 
 
 def values_on_the_way(kb: KnowledgeBase, query: ql.Query, paths: Sequence[Sequence[Path]]) -> list[list[Judgement]]:

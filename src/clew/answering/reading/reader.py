@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from itertools import islice
@@ -89,6 +89,30 @@ LARGE = 200_000
 
 
 @dataclass(frozen=True)
+class _Texts:
+    """What the texts of an attribute contain."""
+
+    kind: str
+    """Whether they are texts, numbers or dates."""
+    few: tuple[str, ...]
+    """The distinct values if they are few and short."""
+    parts: tuple[str, ...]
+    """The distinct values in lower case if they are not too long together."""
+
+    @staticmethod
+    def of(values: Sequence[object], kind: str) -> _Texts:
+        """Examine the distinct values of an attribute of the kind text or list."""
+        texts = [value for value in values if isinstance(value, str) and value]
+        is_few = len(texts) <= MOST_VALUES and all(len(text) <= LONGEST_VALUE for text in texts)
+        is_searched = kind == "text" and sum(map(len, texts)) <= MOST_LETTERS
+        return _Texts(
+            kind=kind_of_texts(list(islice(values, SAMPLED))) if kind == "text" else "text",
+            few=tuple(sorted(texts)) if is_few else (),
+            parts=tuple(text.lower() for text in texts) if is_searched else (),
+        )
+
+
+@dataclass(frozen=True)
 class Option:
     """A plan before the choice: its parts, their total score, and its words."""
 
@@ -151,26 +175,23 @@ class LearnedReader:
         self._written: dict[str | None, bool] = {}
 
     @cached_property
-    def _texts(self) -> dict[str, tuple[tuple[str, ...], str]]:
-        """Distinct values of each text or list if they are few, and whether the texts are numbers or dates."""
+    def _texts(self) -> dict[str, _Texts]:
+        """What each text or list contains."""
         known, kinds = self.kb.described, self.schema.attribute_types
         if known is None:
             return {}
-        every = ((name, kind, known.distinct(name)) for name, kind in kinds.items() if kind in ("text", "list"))
-        return {
-            name: (_few_values(values), kind_of_texts(list(islice(values, SAMPLED))) if kind == "text" else "text")
-            for name, kind, values in every
-        }
+        every = {name: kind for name, kind in kinds.items() if kind in ("text", "list")}
+        return {name: _Texts.of(known.distinct(name), kind) for name, kind in every.items()}
 
     @cached_property
     def values(self) -> dict[str, tuple[str, ...]]:
         """Distinct values of every text or list with few values."""
-        return {name: values for name, (values, _) in self._texts.items() if values}
+        return {name: texts.few for name, texts in self._texts.items() if texts.few}
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The parts of queries over this schema."""
-        written = {name: kind for name, (_, kind) in self._texts.items() if kind != "text" and not is_key(name)}
+        written = {name: texts.kind for name, texts in self._texts.items() if texts.kind != "text" and not is_key(name)}
         return Vocabulary(self.schema, frozenset(self.values), written, self._flags, self._ordered)
 
     @cached_property
@@ -196,11 +217,7 @@ class LearnedReader:
     @cached_property
     def said_parts(self) -> SaidParts:
         """Finds words of attribute values in questions."""
-        known, kinds, texts = self.kb.described, self.schema.attribute_types, dict[str, list[str]]()
-        for name in (name for name, kind in kinds.items() if kind == "text" and not is_key(name)):
-            values = [value.lower() for value in known.distinct(name) if isinstance(value, str)] if known else []
-            if sum(map(len, values)) <= MOST_LETTERS:
-                texts[name] = values
+        texts = {name: one.parts for name, one in self._texts.items() if one.parts and not is_key(name)}
         return SaidParts(self.vocabulary, texts)
 
     @cached_property
@@ -529,16 +546,6 @@ Reached = Callable[[int, tuple[int, ...]], NodeSet]
 def shared_encoders(folder: Path) -> Encoders:
     """Return the encoders of a folder. Each folder is opened once per process."""
     return Encoders(folder)
-
-
-def _few_values(values: Iterable[object]) -> tuple[str, ...]:
-    different: set[str] = set()
-    for value in values:
-        if isinstance(value, str) and value:
-            if len(value) > LONGEST_VALUE or len(different) > MOST_VALUES:
-                return ()
-            different.add(value)
-    return tuple(sorted(different))
 
 
 def _overlaps(quantity: Quantity, taken: Sequence[tuple[NamedSpan, Sense]]) -> bool:

@@ -1,8 +1,8 @@
 """Convert the tables of a database, or files like such tables, to nodes and edges.
 
 A table is a type and a row a node. A column is an attribute, a list, or a reference to rows, which becomes a relation.
-A table that only connects rows of two other tables becomes a relation between them, with its other columns as edge
-attributes.
+A table that only connects rows of two other tables becomes a relation between them. If it has attributes, its rows are
+nodes too, unless only some groups may see a row they connect: then they are edges, which are hidden with their ends.
 """
 
 from __future__ import annotations
@@ -354,16 +354,25 @@ def _leading_nowhere(found: Mapping[str, _Loaded]) -> list[str]:
 def _is_link(loaded: _Loaded, found: Mapping[str, _Loaded], groups: str | None) -> bool:
     """Return whether two foreign keys are all columns except the groups and numbers or codes in the key.
 
-    Other rows stay nodes, so that questions can ask for their attributes, such as the date of a marriage.
+    Other rows stay nodes, so that questions can ask for their attributes, such as the date of a marriage. If a row at
+    an end is hidden, rows that connect each pair once are relations anyway: edges are hidden with their ends.
     """
     table, columns = loaded.table, loaded.profile.columns
     if len(table.foreign) != 2 or any(columns[name].kind == "list" for name in loaded.profile.references):
         return False
     if not loaded.is_declared and any(_targets(loaded, key, found)[1].null_count for key in table.foreign):
         return False
-    ends = loaded.profile.references
+    ends, hidden = loaded.profile.references, [found[key.table].is_hidden for key in table.foreign]
+    if _connects_once(loaded) and any(rows is not None and pc.any(rows).as_py() for rows in hidden):
+        return True
     worded = [name for name in table.key if columns[name].could_name and not columns[name].is_code]
     return set(table.columns) - {groups} <= ends | set(table.key) and not worded
+
+
+def _connects_once(loaded: _Loaded) -> bool:
+    """Return whether the rows connect each pair of rows of two tables at most once."""
+    table, pair = loaded.table, loaded.profile.references
+    return len(table.foreign) == 2 and (set(table.key) == pair or pair in table.unique)
 
 
 def _is_between(loaded: _Loaded) -> bool:
@@ -372,9 +381,9 @@ def _is_between(loaded: _Loaded) -> bool:
     They become nodes for their attributes, and also a relation, since a question about recipes with a hop skips the row
     between. Other tables (`marriages`) contain things.
     """
-    ends, pair = {key.table for key in loaded.table.foreign}, loaded.profile.references
-    if len(loaded.table.foreign) == 2 and (set(loaded.table.key) == pair or pair in loaded.table.unique):
+    if _connects_once(loaded):
         return True
+    ends = {key.table for key in loaded.table.foreign}
     names = [f"_{name}_" for name in nouns_of(loaded.table.name)]
     return len(loaded.table.foreign) == len(ends) == 2 and all(
         any(f"_{one}_" in name for one in nouns_of(end) for name in names) for end in ends

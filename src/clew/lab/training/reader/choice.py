@@ -137,10 +137,9 @@ def read_answered(sources: Sequence[Path]) -> list[AnsweredQuestion]:
     return [one for file in files for one in read_records(file, AnsweredQuestion)]
 
 
-def answered_schemas(sources: Sequence[Path]) -> list[SchemaExamples]:
+def answered_schemas(sources: Sequence[Path], asked: Sequence[AnsweredQuestion]) -> list[SchemaExamples]:
     """Return the vocabularies of the answered questions, with the questions that have a plan."""
     examples: dict[str, list[Example]] = {}
-    asked = read_answered(sources)
     files = [find_file(source / VOCABULARIES) for source in sources if has_answered(source)]
     known = {one.owner: one.vocabulary for file in files for one in read_records(file, VocabularyRecord)}
     for one in asked:

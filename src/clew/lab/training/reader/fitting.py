@@ -469,17 +469,19 @@ def train_reader(
     """
     choice = ChoiceSettings(teacher=None if teacher is None else str(teacher))
     settings = ReaderSettings(epochs=epochs, seed=seed, choice=choice)
-    answered, bases = read_answered(sources), answered_schemas(sources)
+    answered = read_answered(sources)
     schemas = read_sources([source for source in sources if not has_answered(source)])
-    left: Schemas = []
-    if left_out is not None and "/" in left_out:
-        schemas, left = split(schemas, *parse_fold(left_out), seed)
-    elif left_out is not None:
-        starts = tuple(left_out.split(","))
-        left = [one for one in schemas if one.name.startswith(starts)]
-        schemas = [one for one in schemas if not one.name.startswith(starts)]
-        answered = [one for one in answered if not one.owner.startswith(starts)]
-        bases = [one for one in bases if not one.name.startswith(starts)]
+    names = [*(one.name for one in schemas), *dict.fromkeys(one.owner for one in answered)]
+    if left_out is None:
+        own = set[str]()
+    elif "/" in left_out:
+        own = names_of_fold(names, *parse_fold(left_out), seed)
+    else:
+        own = {name for name in names if name.startswith(tuple(left_out.split(",")))}
+    left = [one for one in schemas if one.name in own]
+    schemas = [one for one in schemas if one.name not in own]
+    answered = [one for one in answered if one.owner not in own]
+    bases = answered_schemas(sources, answered)
     card: dict[str, Any] = {
         "start": networks.start_card(),
         "sources": [str(source) for source in sources],
