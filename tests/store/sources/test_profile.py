@@ -95,6 +95,55 @@ def test_numbered_columns_and_an_index_beside_the_id_are_references():
     assert references(found["loads"]) == {"bus": ("buses", "idx")}
 
 
+def test_a_key_may_leave_out_the_word_that_its_table_shares_with_the_other():
+    found = tables(
+        pokemon_species={"id": [1, 2, 3], "identifier": ["abra", "bulbasaur", "caterpie"]},
+        pokemon={
+            "id": [1, 2, 3, 4],
+            "identifier": ["a", "b", "c", "d"],
+            "species_id": [1, 2, 3, 3],
+            "class_id": [1, 1, 2, 2],
+        },
+        pokemon_evolution={"id": [1, 2], "evolved_species_id": [2, 3], "level": [7, 16]},
+        prices={"species_id": [1, 2, 2], "price": [3, 4, 5]},
+    )
+    assert references(found["pokemon"]) == {"species_id": ("pokemon_species", "id")}
+    assert references(found["pokemon_evolution"]) == {"evolved_species_id": ("pokemon_species", "id")}
+    assert references(found["prices"]) == {}
+
+
+def test_keys_with_gaps_are_recognised_without_the_name_of_their_table():
+    players = [3501, 5203, 5211, 5470, 6374, 6581, 6613, 6855, 20055]
+    found = tables(
+        players={"player_id": players, "player": [f"Player {letter}" for letter in "ABCDEFGHI"]},
+        seasons={"season_id": [1, 2, 3], "season": ["Spring", "Summer", "Winter"]},
+        passes={"pass": range(1, 7), "passer_id": players[:6], "receiver_id": players[3:], "half_id": [1, 2] * 3},
+    )
+    assert references(found["passes"]) == {
+        "passer_id": ("players", "player_id"),
+        "receiver_id": ("players", "player_id"),
+    }
+
+
+def test_a_number_called_like_several_rows_of_a_table_counts_them():
+    found = tables(
+        books={"id": [1, 2, 3], "name": ["Ruth", "Jude", "Job"], "chapters": [4, 1, 3]},
+        chapters={"id": [1, 2, 3, 4], "book_id": [1, 1, 2, 3], "verses": [22, 23, 25, 22]},
+    )
+    assert references(found["books"]) == {}
+    assert references(found["chapters"]) == {"book_id": ("books", "id")}
+
+
+def test_names_of_another_table_are_references_though_each_occurs_once():
+    found = tables(
+        buses={"label": ["GL_gas", "GL_oil", "R1_el", "R2_el"], "active": [1, 1, 1, 0]},
+        loads={"label": ["R1_load", "R2_load"], "from": ["R1_el", "R2_el"]},
+        wind={"label": ["R1_wind", "R1_sun", "R2_wind"], "to": ["R1_el", "R1_el", "R2_el"]},
+    )
+    assert references(found["loads"]) == {"from": ("buses", "label")}
+    assert references(found["wind"]) == {"to": ("buses", "label")}
+
+
 def test_spoken_names_come_before_identifiers_and_others_are_further_names():
     found = tables(
         heroes={

@@ -355,6 +355,13 @@ def test_a_text_that_repeats_the_name_of_its_own_row_is_no_reference(tmp_path):
     assert not any(piece.table.num_rows for piece in read_sources([tmp_path / "recipes.csv"]).edges)
 
 
+def test_named_rows_from_and_to_others_are_things(tmp_path):
+    rows = "".join(f"LX{number},{ends},{60 + number}\n" for number, ends in enumerate(("BER,ORY", "ORY,LGW") * 3))
+    files = {"airports.csv": "label,city\nBER,Berlin\nORY,Paris\nLGW,London\n"}
+    tables = read(tmp_path, files | {"flights.csv": f"label,from,to,minutes\n{rows}"})
+    assert relations(tables) == {"from": ("flights", "airports"), "to": ("flights", "airports")}
+
+
 def test_a_name_without_letters_does_not_hide_a_column_of_names(tmp_path):
     models = ["458 Spider", "911", "California", "Cayman", "Boxster", "Spyder", "Huracan", "Aventador"]
     rows = "".join(f"{key},{model},{key * 1000}\n" for key, model in enumerate(models, 1))

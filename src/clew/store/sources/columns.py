@@ -94,11 +94,15 @@ def kind_of_columns(names: Sequence[str], columns: Mapping[str, str]) -> Kind | 
     Rows with a key and a name are nodes if the apparent ends may also be dates or places.
     """
     edges, nodes = edge_roles(names, columns), node_roles(names, columns)
-    if "head" in edges and "tail" in edges:
-        ends = (plain(edges["head"]), plain(edges["tail"]))
-        if ends not in _VAGUE_ENDS or columns.keys() & {"head", "tail"} or not {"key", "name"} <= nodes.keys():
-            return "edges"
+    if edges.keys() >= {"head", "tail"} and not (nodes.keys() >= {"key", "name"} and is_vague(names, columns)):
+        return "edges"
     return "nodes" if "key" in nodes else None
+
+
+def is_vague(names: Sequence[str], columns: Mapping[str, str]) -> bool:
+    """Return whether the ends of an edge table may also be attributes of things, unless the user mapped them."""
+    ends = edge_roles(names, columns)
+    return not columns.keys() & {"head", "tail"} and (plain(ends["head"]), plain(ends["tail"])) in _VAGUE_ENDS
 
 
 def node_roles(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:

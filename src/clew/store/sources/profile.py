@@ -38,6 +38,8 @@ MIN_LETTERED = 0.8
 """Minimum share of the texts of a column of names that have letters."""
 MIN_SPOKEN, MIN_UNSPOKEN = 0.5, 0.95
 """Minimum share of distinct values found in another table: with a header that names the table, and without."""
+MAX_CHANCE = 1e-6
+"""Maximum probability that numbers are those of rows of another table by chance."""
 MIN_SPLIT = 0.05
 """Minimum share of filled cells with the separator of a list."""
 MIN_STEM = 3
@@ -168,15 +170,20 @@ class TableProfile:
         return singular(named[0]) if len(self.named_by) == 1 and named else "row"
 
     @cached_property
+    def handles(self) -> frozenset[str]:
+        """The key, the first column and names."""
+        names = _name_columns(self.columns, nouns_of(self.table.name))
+        return frozenset({*list(self.columns)[:1], *names, *self.table.key})
+
+    @cached_property
     def targets(self) -> list[ColumnProfile]:
-        """Columns to which others may refer: the key, the first column, names and codes, if they are unique."""
-        handles = {*list(self.columns)[:1], *_name_columns(self.columns, nouns_of(self.table.name)), *self.table.key}
+        """Columns to which others may refer: handles and codes, if they are unique."""
         fitting = [
             one
             for name, one in self.columns.items()
             if one.is_unique
             and (one.kind == "text" or (one.kind == "integer" and (name,) == self.table.key))
-            and (name in handles or one.is_code)
+            and (name in self.handles or one.is_code)
             and ((name,) == self.table.key or not plain(name).endswith(KEY_ENDINGS))  # probably a reference itself
         ]
         return fitting[:MAX_TARGETS]
@@ -383,28 +390,36 @@ def _reference(
 ) -> tuple[float, ForeignKey] | None:
     """Find the only table to whose rows a column refers, by key or by another unique column.
 
-    Numbers match every table with numbered rows, so the header must name the table. Otherwise nearly all texts must
-    match. A unique column of its own table is another key or name.
+    Numbers match every table with numbered rows, so the header must name the table, unless it is that of a key and the
+    other keys have so many gaps that the numbers do not match by chance. Otherwise nearly all texts must match. A
+    unique column is often another key or name, and a number called `chapters` counts them.
     """
     if (column.name,) == profile.table.key or column.kind not in ("text", "integer", "list") or not column.distinct:
         return None
-    header, candidates = _unnumbered(column.name), []
-    is_same = column.is_unique and not header.endswith(KEY_ENDINGS)
+    header = _unnumbered(column.name)
+    candidates: list[tuple[tuple[int, bool], float, bool, ForeignKey]] = []
+    if column.kind == "integer" and not header.endswith(KEY_ENDINGS) and header != singular(header):
+        return None
+    is_same, is_known = column.is_unique and not header.endswith(KEY_ENDINGS), column.name in profile.handles
     has_letters = column.kind != "integer" and all(any(map(str.isalpha, text)) for text in column.sample)
     for other in profiles.values():
         is_own = other.table.name == profile.table.name
         for target in other.targets:
             is_key = (target.name,) == other.table.key
             spoken = _speaks_of(header, other.table.name, "" if is_same else target.name, is_own=is_own)
-            is_strange = is_same or target.rows == 1 or not has_letters
-            if target is column or (not spoken and (is_strange or target.kind == "integer")):
+            spoken = spoken or int(is_key and _is_part_of(profile.table.name, header, other.table.name))
+            is_handle = target.name in other.handles
+            is_strange = target.rows == 1 or not has_letters or (is_same and (is_known or not is_handle))
+            is_strange = not (is_key and _has_gaps(column, target)) if target.kind == "integer" else is_strange
+            if target is column or (not spoken and is_strange):
                 continue
             if is_own and _repeats(contents[other.table.name], column.name, target.name):
                 continue
             share = _share(column.values, target.values)
             if share >= (least if spoken else MIN_UNSPOKEN):
-                candidates.append((spoken, share, is_key, ForeignKey((column.name,), other.table.name, (target.name,))))
-    best = max((candidate[0] for candidate in candidates), default=0)
+                key = ForeignKey((column.name,), other.table.name, (target.name,))
+                candidates.append(((spoken, is_handle), share, is_key, key))
+    best = max((candidate[0] for candidate in candidates), default=None)
     candidates = [candidate for candidate in candidates if candidate[0] == best]
     if len({candidate[3].table for candidate in candidates}) != 1:
         return None
@@ -482,6 +497,27 @@ def _speaks_of(header: str, table: str, target: str, *, is_own: bool) -> int:
     names |= {plain(target)} - GENERAL_KEYS - {"name", "title", "label", ""}
     fitting = [one for one in names if header.endswith(f"_{one}") or (header == one and not is_own)]
     return max(map(len, fitting), default=0)
+
+
+def _is_part_of(table: str, header: str, other: str) -> bool:
+    """Return whether the start of a table's name and the end of the header of a key are the other table's name.
+
+    For example, `species_id` and `evolved_species_id` in `pokemon_evolution` are keys of `pokemon_species`.
+    """
+    own, (stem, _, ending) = f"{singular(plain(table))}_", f"_{header}".rpartition("_")
+    names = nouns_of(other) if f"_{ending}" in KEY_ENDINGS else ()
+    cuts = ((one, at) for one in names for at, letter in enumerate(one) if letter == "_")
+    return any(own.startswith(one[: at + 1]) and stem.endswith(one[at:]) for one, at in cuts)
+
+
+def _has_gaps(column: ColumnProfile, key: ColumnProfile) -> bool:
+    """Return whether the numbers of a column called like a key would hardly all be keys of other rows by chance."""
+    if column.kind != "integer" or not plain(column.name).endswith(KEY_ENDINGS):
+        return False
+    numbers, keys = column.values.cast(pa.int64()), key.values.cast(pa.int64())
+    first, last = pc.min(numbers).as_py(), pc.max(numbers).as_py()
+    between = pc.sum(pc.and_(pc.greater_equal(keys, first), pc.less_equal(keys, last))).as_py()
+    return bool((between / (last - first + 1)) ** column.distinct < MAX_CHANCE)
 
 
 def _with_key(profile: TableProfile, profiles: Mapping[str, TableProfile], content: Content) -> TableProfile:

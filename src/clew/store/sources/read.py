@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -19,7 +19,7 @@ from clew.core.errors import InputError, SourceError
 from clew.store.graph.node_table import with_edge_groups
 from clew.store.graph.tables import Piece, Problem, Tables, Visibility, texts_of
 from clew.store.sources.bolt import read_graph
-from clew.store.sources.columns import kind_of_columns, node_roles
+from clew.store.sources.columns import edge_roles, is_vague, kind_of_columns, node_roles
 from clew.store.sources.databases import DATABASE_FILES, SQLITE_FILES, is_sqlite, is_url
 from clew.store.sources.delimited import looks_like_triples, read_delimited, read_triples, sniff
 from clew.store.sources.files import (
@@ -55,6 +55,8 @@ _IN_ARCHIVES = (DELIMITED | RECORDS | GRAPHS) - {""}
 """Suffixes of the files that are read from a ZIP archive: the formats whose readers take bytes."""
 _PART = re.compile(r"part[-.]\d+\b")
 """Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
+MAX_UNLIKE = 4
+"""Maximum number of edges whose relations may all differ."""
 _READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
 """Suffixes of the files that a folder is searched for. Files given by name may have any suffix that `_read` accepts."""
 DOCUMENTS = """
@@ -104,7 +106,7 @@ class _Found:
         """Add a table. `said` is the user's decision between nodes, edges and triples, None if there is none."""
         self.columns.update(dict.fromkeys(raw.table.column_names))
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
-        if kind not in ("nodes", None):
+        if kind not in ("nodes", None) and (said or not _is_named(raw.table, options.columns)):
             self.edge_tables.append(raw)
         elif said or self.partial or is_plainly("nodes", Path(raw.file)):
             self.add_nodes(raw, options)
@@ -308,6 +310,17 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
         for part in plain_tables(raw):
             found.add(part, said, options)
     found.skipped += skipped
+
+
+def _is_named(table: pa.Table, columns: Mapping[str, str]) -> bool:
+    """Return whether apparent edges are things, since each of more than a few rows has a name in place of a relation.
+
+    Such are flights with a flight number, from an airport, to another.
+    """
+    name = edge_roles(table.column_names, columns).get("relation")
+    if name in (None, columns.get("relation")) or not is_vague(table.column_names, columns):
+        return False
+    return table.num_rows > MAX_UNLIKE and profile_column(name, table[name]).is_unique
 
 
 def _files(path: Path, found: _Found, follow_links: bool) -> list[Path]:
