@@ -4,7 +4,8 @@
 
 Each FOLDER has `data/`, which is built without options, and `questions.jsonl`: `question`, `answers` (texts, none if
 the data has no answer), perhaps `kind` and `between` for questions that go through rows in between. Answers are
-compared as in table_questions.py. To refuse a question without an answer is right.
+compared as in table_questions.py, and numbers as precisely as the data set gives them. To refuse a question without an
+answer is right.
 """
 
 import argparse
@@ -37,12 +38,18 @@ def questions(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
 
 
+def rounded(said: list[Any], gold: list[str]) -> list[Any]:
+    """Return the cells, with numbers as precise as those of the data set."""
+    places = max((len(text.partition(".")[2]) for text in gold if "." in text), default=None)
+    return [round(cell, places) if isinstance(cell, float) and places is not None else cell for cell in said]
+
+
 def judged(base: clew.Base, question: dict[str, Any]) -> dict[str, Any]:
     """Ask a question and compare the answer."""
     answer, gold = base.ask(question["question"]), question["answers"]
     found = [str(getattr(cell, "name", cell)) for cell in said(answer)]
     is_refused = answer.state == "not_found"
-    is_same = is_refused if not gold else not is_refused and is_right(said(answer), gold)
+    is_same = is_refused if not gold else not is_refused and is_right(rounded(said(answer), gold), gold)
     told = {"state": answer.state, "certainty": answer.certainty, "said": found[:20], "text": answer.text}
     told["unknown"] = [one.text for one in answer.unknown]
     verdict = "right" if is_same else "refused" if is_refused else "wrong"

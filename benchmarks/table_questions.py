@@ -59,10 +59,10 @@ def said(answer: Answer) -> list[Any]:
 
 
 def without_type(cell: Any) -> Any:
-    """Return only the key of a row without a name, which is called by its type and key: "plot 24"."""
+    """Return only the key of a row without a name, which is called by its type and key: "plot 24", "order 2015-01"."""
     if not isinstance(cell, NodeRef):
         return cell
-    return re.sub(rf"^{re.escape(cell.type)} (?=\d+$)", "", cell.name, flags=re.IGNORECASE)
+    return re.sub(rf"^{re.escape(cell.type)} (?=\S*\d\S*$)", "", cell.name, flags=re.IGNORECASE)
 
 
 def is_right(found: Iterable[Any], gold: Iterable[str]) -> bool:
