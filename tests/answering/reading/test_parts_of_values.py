@@ -55,6 +55,15 @@ def test_the_longest_phrase_counts():
     assert said_in(texts, "how many are restored for tourism") == ["restored for tourism"]
 
 
+def test_words_of_long_texts_are_no_conditions(tmp_path):
+    remark = "has been with the club since the first season and withdrew only once because of a surgery"
+    rows = "".join(f"Player {letter},{remark} in {1990 + place}\n" for place, letter in enumerate("ABCDEF"))
+    (tmp_path / "players.csv").write_text(f"player,remark\n{rows}")
+    clew.build([tmp_path / "players.csv"], tmp_path / "players.kb")
+    query = clew.open(tmp_path / "players.kb").ask("Which players withdrew due to a surgery?").query
+    assert "contains" not in (query.get("text") or "")
+
+
 def test_a_word_that_is_a_part_of_longer_words_is_no_condition():
     assert said_in(["kingfisher", "a fisher at sea"], "every fisher") == []
 

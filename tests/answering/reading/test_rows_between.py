@@ -62,3 +62,26 @@ def test_a_number_of_selected_rows_is_said_as_it_is_computed(games):
     answer = games.ask(f"find x where (x: athlete) order by {text} desc first 1 with ties", method="query")
     assert names(answer) == ["Ann Abel", "Bea Boll"]
     assert answer.query["text"] == "the athlete with the most results whose mark is more than 6"
+
+
+@pytest.fixture(scope="module")
+def trapped(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trapped")
+    rows = ((1, "DS"), (1, "SH"), (2, "DS"), (3, "SH"), (2, "PE"), (1, "PE"), (3, "PE"), (1, "DS"))
+    files = {
+        "species.csv": "species_id,name\nDS,Dipodomys spectabilis\nSH,Sigmodon hispidus\nPE,Peromyscus eremicus\n",
+        "plots.csv": "plot_id,plot\n1,North field\n2,South field\n3,East field\n",
+        "captures.csv": "record_id,plot_id,species_id,weight\n"
+        + "".join(f"{number},{plot},{kind},{30 + number}\n" for number, (plot, kind) in enumerate(rows, 1)),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    clew.build([folder], folder / "trapped.kb")
+    return clew.open(folder / "trapped.kb")
+
+
+def test_two_names_that_no_row_has_together_belong_to_two_rows(trapped):
+    answer = trapped.ask("In which plots were both Dipodomys spectabilis and Sigmodon hispidus caught?")
+    assert names(answer) == ["North field"]
+    answer = trapped.ask("How many captures of Sigmodon hispidus or Peromyscus eremicus are there?")
+    assert answer.value == 5

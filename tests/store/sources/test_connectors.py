@@ -97,7 +97,7 @@ def test_obo_terms_have_names_synonyms_definitions_and_relations(tmp_path):
         "A:1": {"type": "animals", "name": "animal", "text": 'Something that "moves".\nAnd eats.'},
         "A:2": {
             "type": "pets", "name": "cat", "aliases": ["house cat"], "xrefs": ["UMLS:C1"], "alt_ids": ["A:9"],
-            "mass_kg": "4.5", "spot_color": ["gray", 'white "milk"']
+            "mass_kg": 4.5, "spot_color": ["gray", 'white "milk"']
         },
     }  # fmt: skip
     assert edges_of(tables) == {("A:2", "is_a", "A:1"), ("A:2", "eaten_by", "A:1")}

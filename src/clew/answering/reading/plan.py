@@ -65,6 +65,8 @@ class Branch:
     mention: int | None
     hops: tuple[int, ...]
     negated: bool = False
+    apart: bool = False
+    """Whether it passes through other nodes than another branch with the same hops: no row has two of the names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +399,7 @@ class _Building:
     variables: list[ql.Variable] = field(default_factory=list)
     edges: list[ql.Edge] = field(default_factory=list)
     where: list[ql.Formula] = field(default_factory=list)
-    shared: dict[tuple[int, ...], str] = field(default_factory=dict)
+    shared: dict[tuple[tuple[int, ...], int | None], str] = field(default_factory=dict)
 
     def add(self, branch: Branch) -> None:
         hops = [self.translator.vocabulary.hops[place] for place in branch.hops]
@@ -412,7 +414,8 @@ class _Building:
         for place, hop in enumerate(hops[:-1]):
             rest = branch.hops[place + 1 :]
             name = f"no{len(self.where)}_{place}" if branch.negated else f"y{len(self.shared) + 1}"
-            name = name if branch.negated else self.shared.setdefault(rest, name)
+            key = (rest, branch.mention if branch.apart else None)
+            name = name if branch.negated else self.shared.setdefault(key, name)
             own.append(ql.Variable(name, hop.end))
             ends.append(name)
         edges = []

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from itertools import islice
@@ -43,7 +43,7 @@ from clew.answering.reading.meaning import (
 from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense, close_names, find_named, linked
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
-from clew.answering.reading.proposals import Proposer
+from clew.answering.reading.proposals import SUPERLATIVES, Proposal, Proposer
 from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_huge, is_key
@@ -72,8 +72,9 @@ SURELY = 0.99
 """Probability of negation for a name joined with another name by a word that negates both."""
 MOST_VALUES, LONGEST_VALUE = 60, 40
 """Maximum number of different values, and characters of each, of a text attribute that counts as a category."""
-MOST_LETTERS = 300_000
-"""Maximum number of letters in the values of a text attribute for conditions on parts of its values."""
+MOST_LETTERS, LONGEST_PHRASE = 300_000, 80
+"""Maximum number of letters in the values of a text attribute, and in a value on average, for conditions on parts of
+its values. Parts of longer texts, such as comments, tell little."""
 MOST_NUMBERS = 6
 """Maximum number of numbers and dates to read. Each is compared with every attribute."""
 SAMPLED = 200
@@ -104,7 +105,8 @@ class _Texts:
         """Examine the distinct values of an attribute of the kind text or list."""
         texts = [value for value in values if isinstance(value, str) and value]
         is_few = len(texts) <= MOST_VALUES and all(len(text) <= LONGEST_VALUE for text in texts)
-        is_searched = kind == "text" and sum(map(len, texts)) <= MOST_LETTERS
+        letters = sum(map(len, texts))
+        is_searched = kind == "text" and letters <= min(MOST_LETTERS, LONGEST_PHRASE * len(texts))
         return _Texts(
             kind=kind_of_texts(list(islice(values, SAMPLED))) if kind == "text" else "text",
             few=tuple(sorted(texts)) if is_few else (),
@@ -379,6 +381,7 @@ class LearnedReader:
             )
         scores = replace(scores, mentions=mentions, groups=groups)
         proposals = self.proposer.propose(scores, PLANS, self._leads(reached))
+        proposals = _different(replace(one, plan=self._possible(one.plan, reached)) for one in proposals)
         proposals = [one for one in proposals if self._may_hold(one.plan, reached)] or proposals
         said = masked(question, spans)
         if denials(said):  # a name may have such a word
@@ -517,6 +520,26 @@ class LearnedReader:
         kinds = [None if self._has_one_end(hop.relation, hop.direction) else hop.end for hop in hops]
         return starts, [(hop.relation, hop.direction, kind) for hop, kind in zip(hops, kinds, strict=True)]
 
+    def _possible(self, plan: Plan, reached: Reached) -> Plan:
+        """Return a plan whose branches with the same hops can hold together.
+
+        If the rows of a name have no other name (captures of a species), one row of either name is meant, or two rows
+        on longer ways: the plots with captures of both.
+        """
+        branches = [branch for branch in plan.branches if branch.mention is not None and not branch.negated]
+        alike = [one for one in branches if sum(one.hops == other.hops for other in branches) > 1]
+        if plan.either or not alike or not all(self._is_alone(one.mention or 0, one.hops[0], reached) for one in alike):
+            return plan
+        if any(len(one.hops) == 1 for one in alike):
+            return replace(plan, either=len(alike) == len(plan.branches) and plan.form not in SUPERLATIVES)
+        return replace(plan, branches=tuple(replace(one, apart=one in alike) for one in plan.branches))
+
+    def _is_alone(self, mention: int, place: int, reached: Reached) -> bool:
+        """Return whether the nodes that a hop reaches from a mention are not reached from others in the same way."""
+        hop, rows = self.vocabulary.hops[place], NodeSet.of(reached(mention, (place,)).array[:MOST_STARTS])
+        back = self.kb.neighbors(rows, hop.relation, "in" if hop.direction == "out" else "out")
+        return not len((back & self.kb.nodes(hop.start)) - reached(mention, ()))
+
     def _may_hold(self, plan: Plan, reached: Reached) -> bool:
         """Return whether a node satisfies all branches of a plan. Return True for count and yes/no questions."""
         named = [(branch, (branch.mention, branch.hops)) for branch in plan.branches if branch.mention is not None]
@@ -546,6 +569,11 @@ Reached = Callable[[int, tuple[int, ...]], NodeSet]
 def shared_encoders(folder: Path) -> Encoders:
     """Return the encoders of a folder. Each folder is opened once per process."""
     return Encoders(folder)
+
+
+def _different(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """Return the proposals without repeated plans. The first of each is the likeliest."""
+    return list({one.plan: one for one in reversed(list(proposals))}.values())[::-1]
 
 
 def _overlaps(quantity: Quantity, taken: Sequence[tuple[NamedSpan, Sense]]) -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from clew.core.errors import SourceError
 from clew.store.graph.tables import NODE_COLUMNS, Piece, Tables
 from clew.store.sources.jsonl import bounded_table, table_of_records
+from clew.store.sources.pieces import is_text, typed_by_content
 from clew.store.sources.rdf import XSD, Text, local_name
 
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
@@ -106,17 +107,22 @@ def _edges(stanza: Stanza, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield tag, words[0]
 
 
-def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, object]:
-    """Return the values of a term's properties by name, parsed by their datatypes. Several values are texts.
+def _written(stanza: Stanza) -> Iterator[tuple[str, str]]:
+    """Yield properties that are written as references without a database: `xref: delta_mono_mass "42.010565"`.
 
-    Some files write properties as references without a database: `xref: delta_mono_mass "42.010565"`. The numbers in
-    `spec_1_site` and `spec_2_site` only tell values apart.
+    The numbers in `spec_1_site` and `spec_2_site` only tell values apart.
     """
-    found: dict[str, list[object]] = {}
     for content in stanza.tags.get("xref", ()):
         if written := _XREF_PROPERTY.match(content):
             name = _NUMBERED.sub("", written[1])
-            found.setdefault(name + "_" if name in NODE_COLUMNS else name, []).append(_unescaped(written[2]))
+            yield name + "_" if name in NODE_COLUMNS else name, _unescaped(written[2])
+
+
+def _properties(stanza: Stanza, names: dict[str, str]) -> dict[str, object]:
+    """Return the values of a term's properties by name, parsed by their datatypes. Several values are texts."""
+    found: dict[str, list[object]] = {}
+    for name, text in _written(stanza):
+        found.setdefault(name, []).append(text)
     for content in stanza.tags.get("property_value", ()):
         if written := _PROPERTY.match(content):
             name = (names.get(written[1]) or local_name(written[1])).replace(" ", "_")
@@ -132,7 +138,7 @@ def _namespace(stanza: Stanza) -> str:
 
 
 def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> Piece:
-    columns = {
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
         "key": pa.array([stanza.first("id") for stanza in terms], pa.string()),
         "type": pa.array([_namespace(stanza) or kind for stanza in terms], pa.string()),
         "name": pa.array([_unescaped(stanza.first("name")) for stanza in terms], pa.string()),
@@ -146,7 +152,9 @@ def _nodes(terms: list[Stanza], kind: str, file: str, names: dict[str, str]) -> 
             values = [[content.split(" ", 1)[0] for content in some] for some in lists]
             columns[name] = pa.array(values, pa.list_(pa.string()))
     told = table_of_records([_properties(stanza, names) for stanza in terms])
-    columns = dict(zip(told.column_names, told.columns, strict=True)) | columns
+    untyped = {name for stanza in terms for name, _ in _written(stanza)}
+    for name, cells in zip(told.column_names, told.columns, strict=True):
+        columns.setdefault(name, typed_by_content(cells) if name in untyped and is_text(cells.type) else cells)
     return Piece(pa.table(columns), file, lines=pa.array([stanza.line for stanza in terms], pa.int64()))
 
 
