@@ -1,5 +1,8 @@
 """Files that are the tables of one database: a column that holds the keys of another file is a relation."""
 
+import json
+import zipfile
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -73,12 +76,43 @@ def test_a_folder_in_a_folder_is_not_read_with_a_note(shop):
     assert f"Not read: folders in {shop}, which can be given as sources: old." in read_sources([shop]).notes
 
 
-def test_a_folder_of_folders_names_them(tmp_path):
-    for season in ("2014-15", "2015-16"):
+def test_files_of_one_name_in_several_folders_are_one_table(tmp_path):
+    for season, city in (("2014-15", "Edinburgh"), ("2015-16", "Perth")):
         (tmp_path / season).mkdir()
-        (tmp_path / season / "clubs.csv").write_text("club,city\nLeith,Edinburgh\n")
-    with pytest.raises(SourceError, match="give 2014-15, 2015-16 as sources"):
-        read_sources([tmp_path])
+        (tmp_path / season / "clubs.csv").write_text(f"club,city\nLeith,{city}\n")
+    (clubs,) = read_sources([tmp_path]).nodes
+    assert clubs.table["folder"].to_pylist() == ["2014-15", "2015-16"]
+    assert clubs.table["city"].to_pylist() == ["Edinburgh", "Perth"]
+
+
+def test_rules_for_files_keep_tables_of_one_name_apart(tmp_path):
+    for folder, amount in (("hr", 900), ("shop", 7)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "pay.csv").write_text(f"name,amount\n{folder} Ann,{amount}\n")
+    clew.build([tmp_path / "hr", tmp_path / "shop"], tmp_path / "pay.kb", visible={"pay/*": ["hr"]})
+    stored = clew.open(tmp_path / "pay.kb", groups=[]).tools.stored
+    assert [stored.node(at).attributes["amount"] for at in range(len(stored))] == [7]
+
+
+def test_documents_of_things_of_one_kind_are_their_records(tmp_path):
+    folder = tmp_path / "monsters"
+    folder.mkdir()
+    for name, level in (("Abyssal demon", 124), ("Goblin", 2)):
+        drops = [{"item": item, "quantity": level + at} for at, item in enumerate(("Bones", f"{name} whip"))]
+        (folder / f"{name.lower()}.json").write_text(json.dumps({"name": name, "level": level, "drops": drops}))
+    (folder / "about.json").write_text('{"version": 3, "licence": "MIT"}')
+    clew.build([folder], tmp_path / "monsters.kb")
+    base = clew.open(tmp_path / "monsters.kb")
+    assert {row.name: row.count for row in base.schema.node_types}["monster"] == 2
+    assert base.ask("What is the level of Goblin?").value == 2
+    assert {row.head for row in base.schema.relations} == {"drop"}
+    with zipfile.ZipFile(tmp_path / "monsters.zip", "w") as packed:
+        for file in folder.iterdir():
+            packed.write(file, file.name)
+    (tmp_path / "packed").mkdir()
+    (tmp_path / "monsters.zip").rename(tmp_path / "packed" / "monsters.zip")
+    tables = read_sources([tmp_path / "packed"])
+    assert sum(piece.table.num_rows for piece in tables.nodes) == 6
 
 
 texts = st.lists(st.sampled_from(["", "a", "bc", None]), min_size=4, max_size=4)
@@ -131,14 +165,17 @@ def test_a_first_column_called_like_a_key_is_one(shop):
     assert (edges.file, edges.line(0)) == (str(shop / "Awards.csv"), 2)
 
 
-def test_years_of_one_kind_of_file_do_not_refer_to_each_other(shop):
+def test_files_of_one_kind_for_each_year_are_one_table(shop):
     for year in (2001, 2002):
         (shop / f"films{year}.jsonl").write_text(
             f'{{"title": "Film of {year}", "country": "UK", "tag_id": ["a", "b"]}}\n'
         )
     tables = read_sources([shop / "films2001.jsonl", shop / "films2002.jsonl"])
     assert not tables.edges
-    assert len(tables.nodes) == 2
+    (films,) = tables.nodes
+    assert films.table["type"].unique().to_pylist() == ["film"]
+    assert films.table["file"].to_pylist() == ["films2001", "films2002"]
+    assert [films.line(row) for row in range(2)] == [1, 1]
 
 
 FAMILY = {
@@ -360,6 +397,30 @@ def test_named_rows_from_and_to_others_are_things(tmp_path):
     files = {"airports.csv": "label,city\nBER,Berlin\nORY,Paris\nLGW,London\n"}
     tables = read(tmp_path, files | {"flights.csv": f"label,from,to,minutes\n{rows}"})
     assert relations(tables) == {"from": ("flights", "airports"), "to": ("flights", "airports")}
+
+
+def test_rows_that_start_and_end_on_days_are_things(tmp_path):
+    people = [
+        {
+            "id": f"P{at}",
+            "name": f"Person {at}",
+            "terms": [{"start": f"200{at}-01-03", "end": f"200{at + 1}-01-03"}] * at,
+        }
+        for at in (1, 2)
+    ]
+    (tmp_path / "people.json").write_text(json.dumps(people))
+    tables = read_sources([tmp_path / "people.json"])
+    assert relations(tables) == {"person": ("terms", "people")}
+
+
+def test_lists_under_many_keys_are_one_table(tmp_path):
+    members = {f"C{at:02}": [{"name": f"Ann {at}", "rank": 1}, {"name": f"Bob {at}", "rank": 2}] for at in range(12)}
+    (tmp_path / "members.json").write_text(json.dumps(members))
+    committees = "".join(f"{key},Committee {key[1:]}\n" for key in members)
+    (tmp_path / "committees.csv").write_text(f"code,title\n{committees}")
+    tables = read_sources([tmp_path / "members.json", tmp_path / "committees.csv"])
+    assert [piece.table.num_rows for piece in tables.nodes] == [24, 12]
+    assert relations(tables) == {"key": ("members", "committees")}
 
 
 def test_a_name_without_letters_does_not_hide_a_column_of_names(tmp_path):

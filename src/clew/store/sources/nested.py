@@ -49,6 +49,8 @@ def _parts(document: Any) -> dict[str, list[Record]]:
         return {}
     if _is_map([document], least=2):
         return {"": _map_records(document)}
+    if rows := _keyed_rows(document):
+        return {"": rows}
     parts: dict[str, list[Record]] = {}
     for name, value in document.items():
         inner = _parts(value)
@@ -77,9 +79,24 @@ def _is_map(objects: Sequence[Mapping[str, Any]], least: int = MIN_MAP_KEYS) -> 
     return is_plain and len(objects) > 1 and mean(map(len, objects)) <= len(keys) / 2
 
 
+def _keyed_rows(document: Mapping[str, Any]) -> list[Record]:
+    """Return the objects of many lists with the key of their list, if all have some of the same fields."""
+    lists = [value for value in document.values() if isinstance(value, list) and value]
+    if len(document) <= MIN_ROWS or len(lists) < len(document) or not all(map(_has_objects, lists)):
+        return []
+    shared = set.intersection(*(set.union(*map(set, items)) for items in lists))
+    if not shared or "key" in shared:
+        return []
+    return [{"key": key, **item} for key, items in document.items() for item in items]
+
+
+def _has_objects(items: Sequence[Any]) -> bool:
+    return all(isinstance(item, dict) for item in items)
+
+
 def _is_part(value: Any) -> bool:
     """Return whether a value is a table. An object with mostly such values is a group of tables, not a thing."""
-    return isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value)
+    return isinstance(value, list) and len(value) > 1 and _has_objects(value)
 
 
 def _map_records(items: Mapping[str, Any]) -> list[Record]:

@@ -33,10 +33,19 @@ from clew.store.sources.files import (
     members_of,
     read_utf8,
 )
+from clew.store.sources.folders import documents_of, tables_of
 from clew.store.sources.jsonl import holds_objects, nested_raw, read_json, read_json_lines, read_parquet
 from clew.store.sources.neo4j import is_neo4j, plain_tables
 from clew.store.sources.obo import read_obo
-from clew.store.sources.pieces import RawTable, as_edges, as_nodes, is_plainly, unclear
+from clew.store.sources.pieces import (
+    RawTable,
+    as_edges,
+    as_nodes,
+    is_plainly,
+    is_text,
+    typed_by_content,
+    unclear,
+)
 from clew.store.sources.profile import profile_column, profile_tables
 from clew.store.sources.rdf import RdfGraph
 from clew.store.sources.relational import read_database, read_tables
@@ -57,6 +66,8 @@ _PART = re.compile(r"part[-.]\d+\b")
 """Names of the files of one table: `part-00001-5a1f.snappy.parquet`."""
 MAX_UNLIKE = 4
 """Maximum number of edges whose relations may all differ."""
+MAX_DOCUMENT = 1 << 24
+"""Maximum size of a JSON document that may be one of many in a folder, in bytes."""
 _READABLE = (DELIMITED | RECORDS | _PARQUET | GRAPHS | DATABASE_FILES) - {""}
 """Suffixes of the files that a folder is searched for. Files given by name may have any suffix that `_read` accepts."""
 DOCUMENTS = """
@@ -106,9 +117,9 @@ class _Found:
         """Add a table. `said` is the user's decision between nodes, edges and triples, None if there is none."""
         self.columns.update(dict.fromkeys(raw.table.column_names))
         kind = said or kind_of_columns(raw.table.column_names, options.columns)
-        if kind not in ("nodes", None) and (said or not _is_named(raw.table, options.columns)):
+        if kind not in ("nodes", None) and (said or not _are_things(raw.table, options.columns)):
             self.edge_tables.append(raw)
-        elif said or self.partial or is_plainly("nodes", Path(raw.file)):
+        elif said or self.partial:
             self.add_nodes(raw, options)
         else:
             self.things.append(raw)
@@ -138,15 +149,23 @@ class _Found:
         self.take(read_tables([raw], replace(options, columns=declared | dict(options.columns))))
 
     def settle(self, options: SourceOptions) -> None:
-        """Read tables as one database, unless edges or the user name the rows."""
+        """Read tables as one database, unless edges or the user name the rows, or one has nodes that no other has."""
         is_graph = bool(self.nodes or self.edges or self.edge_tables or self.rdf.files)
+        is_graph |= any(is_plainly("nodes", Path(raw.file)) for raw in self.things) and self._have_own_keys(options)
         if is_graph or options.columns.keys() & {"key", "type"}:
             for raw in self.things:
                 with readable(raw.file):
                     self.add_nodes(raw, options)
-        elif self.things:
-            with readable(self.things[0].file):
-                self.take(read_tables(self.things, options))
+        elif self.things:  # rules may name the files whose rows only some may see
+            things = self.things if options.visible else tables_of(self.things)
+            with readable(things[0].file):
+                self.take(read_tables(things, options))
+
+    def _have_own_keys(self, options: SourceOptions) -> bool:
+        """Return whether no two of the tables have rows with the same key."""
+        roles = [(raw.table, node_roles(raw.table.column_names, options.columns).get("key")) for raw in self.things]
+        keys = [pc.unique(table[key].cast(pa.string())).to_pylist() for table, key in roles if key is not None]
+        return len(set().union(*keys)) == sum(map(len, keys))
 
     def take(self, tables: Tables, columns: Sequence[str] = ()) -> None:
         """Add the tables of a whole source. `columns` are the columns that the user may map."""
@@ -184,7 +203,10 @@ def read_sources(
         if path.is_dir() and (folder := stark_folder(path)):
             found.take(read_stark(folder, options))
             continue
-        for file in _files(path, found, options.follow_links):
+        files = _files(path, found, options.follow_links)
+        if kind is None and path.is_dir() and not (partial or options.visible):
+            files = _without_documents(path, files, options, found)
+        for file in files:
             with readable(file):
                 _read(file, kind, options, found)
     if found.empty:
@@ -292,6 +314,26 @@ def _read(path: Path, said: Said, options: SourceOptions, found: _Found) -> None
         )
 
 
+def _without_documents(folder: Path, files: Sequence[Path], options: SourceOptions, found: _Found) -> list[Path]:
+    """Read JSON documents that describe a thing each together, and return the other files."""
+    own = [path for path in files if kind_of(path) == ".json" and not is_wikidata(path)]
+    contents = {path: read_utf8(path, options.encoding, found.notes) for path in own if len(own) > 1}
+    groups, others = documents_of(folder, {path: data for path, data in contents.items() if len(data) <= MAX_DOCUMENT})
+    for name, documents in groups.items():
+        with readable(folder):
+            records, file = list(documents.values()), str(folder / f"{name}.json")
+            for raw in nested_raw(records, file, options.columns.get("groups")):
+                found.add(raw, None, options)
+    read = {path for documents in groups.values() for path in documents}
+    left = [path for path in files if path not in read | others]
+    if others and (left or read):
+        found.notes.append(
+            f"Not read, as they have no lists of objects: {', '.join(path.name for path in sorted(others))}."
+        )
+        return left
+    return [path for path in files if path not in read]
+
+
 def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Found) -> None:
     data = read_utf8(path, options.encoding, found.notes)
     dialect = sniff(data, path)
@@ -312,15 +354,24 @@ def _read_delimited(path: Path, said: Said, options: SourceOptions, found: _Foun
     found.skipped += skipped
 
 
-def _is_named(table: pa.Table, columns: Mapping[str, str]) -> bool:
-    """Return whether apparent edges are things, since each of more than a few rows has a name in place of a relation.
+def _are_things(table: pa.Table, columns: Mapping[str, str]) -> bool:
+    """Return whether apparent edges are things that start and end on some days, or have a name in place of a relation.
 
-    Such are flights with a flight number, from an airport, to another.
+    Examples are terms of office, and flights with a flight number, from an airport, to another.
     """
-    name = edge_roles(table.column_names, columns).get("relation")
-    if name in (None, columns.get("relation")) or not is_vague(table.column_names, columns):
+    roles = edge_roles(table.column_names, columns)
+    if not is_vague(table.column_names, columns):
         return False
-    return table.num_rows > MAX_UNLIKE and profile_column(name, table[name]).is_unique
+    ends = [table[roles[role]] for role in ("head", "tail")]
+    if any(pa.types.is_temporal(_typed(end).type) for end in ends):
+        return True
+    name = roles.get("relation")
+    is_free = name not in (None, columns.get("relation")) and table.num_rows > MAX_UNLIKE
+    return is_free and name is not None and profile_column(name, table[name]).is_unique
+
+
+def _typed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    return typed_by_content(cells, dates_only=True) if is_text(cells.type) else cells
 
 
 def _files(path: Path, found: _Found, follow_links: bool) -> list[Path]:
@@ -356,9 +407,11 @@ def _archived(archive: Path, found: _Found) -> list[Path]:
 
 def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
+    if not listed.files:
+        listed = list_files(folder, follow_links=follow_links)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
     inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if path.suffix.lower() in _TABLES})
-    if inner:
+    if inner and not any(path.parent != folder for path in listed.files):
         found.notes.append(f"Not read: folders in {folder}, which can be given as sources: {', '.join(inner)}.")
     readable_files = [path for path in listed.files if kind_of(path) in _READABLE]
     files = [path for path in readable_files if kind_of(path) not in SQLITE_FILES or is_sqlite(path)]
@@ -370,8 +423,6 @@ def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     if not files:
         if packed := [path for path in listed.files if kind_of(path) in _ARCHIVES]:
             raise SourceError(f"no readable files in this folder: unpack {packed[0].name}", file=folder)
-        if inner:
-            raise SourceError(f"only its folders have readable files: give {', '.join(inner)} as sources", file=folder)
         readable = f"{', '.join(sorted(_READABLE))}; as documents {DOCUMENTS}"
         raise SourceError(f"no readable files in this folder: the supported formats are {readable}", file=folder)
     return files
