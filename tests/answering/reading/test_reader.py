@@ -218,6 +218,21 @@ def test_words_for_people_stand_for_their_values(tmp_path, women, men):
     assert put_forward(base.ask("Which men were born in Leith?")) == {"Cal"}
 
 
+def test_words_for_people_stand_for_nodes_and_codes_in_brackets_say_what_words_mean(tmp_path):
+    sports, sexes, countries = ("golf", "judo"), ("female", "male"), ("JAM", "GER")
+    rows = "".join(
+        f"Player {letter},{sexes[place % 2]},{sports[place % 3 == 0]},{countries[place % 5 == 0]}\n"
+        for place, letter in enumerate("ABCDEFGHIJKLMNOPQRST")
+    )
+    (tmp_path / "players.csv").write_text(f"name,sex,sport,country\n{rows}")
+    clew.build([tmp_path / "players.csv"], tmp_path / "players.kb")
+    base = clew.open(tmp_path / "players.kb")
+    assert base.ask("How many women took part in golf?").value == 6
+    answer = base.ask("Which Jamaican (JAM) players have the sport judo?")
+    assert not answer.unknown
+    assert {one.node.name for one in answer.matches} == {f"Player {letter}" for letter in "DGJMS"}
+
+
 def test_the_numbers_of_a_value_tell_it_from_others(tmp_path):
     rows = [(f"Release {n}", f"{10 + 2 * n}.04 LTS") for n in range(6)]
     nodes = [{"id": name, "name": name, "type": "Release", "version": version} for name, version in rows]

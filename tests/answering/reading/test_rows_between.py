@@ -85,3 +85,49 @@ def test_two_names_that_no_row_has_together_belong_to_two_rows(trapped):
     assert names(answer) == ["North field"]
     answer = trapped.ask("How many captures of Sigmodon hispidus or Peromyscus eremicus are there?")
     assert answer.value == 5
+
+
+def proposed(base, question):
+    """The nodes or the number that each likely plan finds, by the plan in words."""
+    reader = reader_of(base.tools)
+    options, _ = reader.options(*find_named(question, reader.kb, reader.names))
+    found = {}
+    for one in options:
+        writer = Translator(reader.vocabulary, one.named, one.senses, one.numbers)
+        done = execute(reader.kb, reader.names, writer.interpretation(one.plan))
+        names = {ref.name for ref in reader.kb.refs(done.nodes.array)}
+        found[one.text] = names if done.value is None else done.value
+    return found
+
+
+def test_conditions_may_be_on_related_rows(trapped):
+    found = proposed(trapped, "Which species weighed more than 36?")
+    assert found["any capture → species → species ; weight > number 1"] == {
+        "Dipodomys spectabilis",
+        "Peromyscus eremicus",
+    }
+
+
+def test_what_no_related_row_fulfils_may_be_meant(trapped):
+    found = proposed(trapped, "Which species never weighed more than 36?")
+    assert found["not any capture → species → species ; weight > number 1"] == {"Sigmodon hispidus"}
+
+
+def test_the_highest_average_over_rows_is_said_as_it_is_computed(trapped):
+    found = proposed(trapped, "Which species has the highest average weight?")
+    assert {"Peromyscus eremicus"} in [names for text, names in found.items() if text.startswith("most average weight")]
+    text = "avg(other.weight for (other: capture) -[species]-> (x))"
+    answer = trapped.ask(f"find x where (x: species) order by {text} desc first 1 with ties", method="query")
+    assert answer.query["text"] == "the species with the highest average weight of captures"
+    assert "average weight: 36" in [piece.in_words() for piece in answer.matches[0].evidence]
+
+
+def test_things_are_counted_through_others(trapped):
+    reader = reader_of(trapped.tools)
+    code, hops = reader.schema.type_code, [(hop.start, hop.end, hop.relation) for hop in reader.vocabulary.hops]
+    to_capture, to_plot = hops.index(("species", "capture", "species")), hops.index(("capture", "plot", "plot"))
+    plan = Plan("most", code["species"], hop=to_plot, through=to_capture)
+    found = execute(reader.kb, reader.names, Translator(reader.vocabulary, (), (), ()).interpretation(plan))
+    assert {ref.name for ref in reader.kb.refs(found.nodes.array)} == {"Peromyscus eremicus"}
+    text = str(Translator(reader.vocabulary, (), (), ()).interpretation(plan).query)
+    assert trapped.ask(text, method="query").query["text"] == "the species with the most plots of captures"

@@ -203,22 +203,26 @@ def decisive_values(
     for name in dict.fromkeys((*requested, *names)):
         for said, value in zip(found, values_of(kb, ql.Attribute(variable, name), variable, nodes), strict=True):
             if value is not None:
-                shown = value_in_words(value) if isinstance(value, float) else value_text(value)
-                said.append(Judgement(name, reason=shown))
+                said.append(Judgement(name, reason=_shown(value)))
     for part in compared:
         if isinstance(part, ql.Aggregate) and part.over is not None:
             for said, count in zip(found, values_of(kb, part, variable, nodes), strict=True):
                 if part.function == "count":
                     said.append(Judgement("count", reason=f"{count:,} {counted_in_words(kb.schema, part, count)}"))
                 elif count is not None:
-                    said.append(Judgement(_aggregate_in_words(part), reason=value_text(count)))
+                    said.append(Judgement(_aggregate_in_words(part), reason=_shown(count)))
     return found
+
+
+def _shown(value: Any) -> str:
+    return value_in_words(value) if isinstance(value, float) else value_text(value)
 
 
 def _aggregate_in_words(part: ql.Aggregate) -> str:
     """Return "total amount", for example."""
+    said = {"sum": "total", "avg": "average", "max": "highest", "min": "lowest"}
     names = [one.name for one in ql.walk(part.argument, _is_pattern) if isinstance(one, ql.Attribute)]
-    return " ".join(["total" if part.function == "sum" else part.function, *names])
+    return " ".join([said.get(part.function, part.function), *names])
 
 
 def values_on_the_way(kb: KnowledgeBase, query: ql.Query, paths: Sequence[Sequence[Path]]) -> list[list[Judgement]]:

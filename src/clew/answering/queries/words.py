@@ -170,30 +170,40 @@ class Words:
         return listed(self.names(constant), word)
 
     def selected(self, part: ql.Aggregate, *, descending: bool) -> str:
-        """Return a phrase for the most nodes, or the highest sum, of a pattern: "the most orders from Leith".
+        """Return a phrase for the most nodes, or the highest total or average, of a pattern: "most orders from Leith".
 
         Empty if the first edge of the pattern says it all.
         """
         over, argument = part.over or ql.Pattern(), part.argument
         variable = next(iter(ql.names_used(argument)), "") if argument is not None else ""
-        is_plain = part.function in ("count", "sum") and not over.optional and variable in over.types
+        is_plain = part.function in ("count", "sum", "avg") and not over.optional and variable in over.types
         if not is_plain or not over.edges or (part.function == "count" and len(over.edges) == 1 and not over.where):
             return ""
         edge, *rest = over.edges
         used = {variable}.union(*(one.variables for one in rest), *map(ql.names_used, over.where))
         own = tuple(one for one in over.variables if one.name in used)
-        is_own = used <= {one.name for one in own} and variable in edge.variables and edge.is_single and edge.directed
+        is_own = used <= {one.name for one in own} and edge.is_single and edge.directed
         if not is_own or edge.name or edge.relation is None or len({*edge.variables} - used) != 1:
             return ""
-        pattern = replace(over, variables=own, edges=tuple(rest))
-        nodes = self.query(ql.find(variable, over.types.get(variable), pattern))
+        if variable in edge.variables:
+            nodes = self.query(
+                ql.find(variable, over.types.get(variable), replace(over, variables=own, edges=tuple(rest)))
+            )
+        elif over.where or len(over.edges) != 2 or len(own) != 2:
+            return ""
+        else:
+            nodes = " of ".join(
+                plural(kind_in_words(self.schema, one.type))
+                for one in sorted(own, key=lambda one: one.name != variable)
+            )
         row = self.schema.relation_rows(edge.relation)[0]
         if sum({one.head, one.tail} == {row.head, row.tail} for one in self.schema.relations) > 1:
             nodes += f" by {row.label}"
-        if part.function == "sum":
+        if part.function != "count":
             inner = argument.arguments[0] if isinstance(argument, ql.Call) else argument
             label = attribute_words(inner.name)[0] if isinstance(inner, ql.Attribute) else "amount"
-            return f"the {'highest' if descending else 'lowest'} total {label} of {nodes}"
+            said = {"sum": "total", "avg": "average"}[part.function]
+            return f"the {'highest' if descending else 'lowest'} {said} {label} of {nodes}"
         return f"the {'most' if descending else 'fewest'} {nodes}"
 
     def best(self, order: ql.Order, *, one: bool = False) -> str:
@@ -609,6 +619,8 @@ class Phrase:
                 return VerbClause(f"{are} {between}", other, is_long)
             has = of_many("has", negated=negated, one=one)
             return VerbClause(f"{has} the {head}" if is_named else has, other, is_long)
+        if edge.head == name and is_long and label_of(verb) == tail:
+            return VerbClause(of_many("has", negated=negated, one=one), other, is_long)
         if edge.head == name or row.inverse:
             label, end = (verb, row.tail) if edge.head == name else (row.inverse, row.head)
             said, noun = _verb(schema, label, end, negated=negated, one=one)
@@ -618,7 +630,8 @@ class Phrase:
             called = label_of(verb) if one else plural(label_of(verb))
             return VerbClause(f"{are} the {called} of", other, is_long)
         if form == "noun" or (first == "has" and rest):
-            return VerbClause(f"{are}{rest} of", other, is_long)
+            called = f" the {plural(rest.strip())}" if is_long and not one else rest
+            return VerbClause(f"{are}{called} of", other, is_long)
         if not is_named and any(word in other.split() for word in ("that", "whose", "with")):
             return VerbClause(f"{are} reached by “{label_of(verb)}” from", other, is_long)  # comes last
         is_one, bare = is_named or other.startswith("the "), without_kind(verb, kind_in_words(schema, row.tail))

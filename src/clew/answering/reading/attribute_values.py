@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from clew.answering.queries.columns import ORDERS
 from clew.answering.reading import words_file
+from clew.answering.reading.mentions import meant
 from clew.answering.reading.plan import NUMBERS, Plan, Requirement
 from clew.answering.reading.quantities import Quantity, in_units_of
 from clew.answering.reading.vocabulary import Vocabulary
@@ -146,14 +147,6 @@ class SaidParts:
         texts = self.texts[self.vocabulary.attributes[owner].name]
         count = sum(phrase in text for text in texts)
         return 0 < count == sum(f" {phrase} " in line for line in self._joined[owner].split("\n"))
-
-
-@lru_cache(maxsize=1)
-def meant() -> dict[str, str]:
-    """Return words in questions and tables that mean a value: "women" for female."""
-    lines = words_file("values.txt").splitlines()
-    pairs = [line.split(": ") for line in lines]
-    return {word: value for value, words in pairs for word in words.split(", ")}
 
 
 @lru_cache(maxsize=1)

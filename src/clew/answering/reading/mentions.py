@@ -169,16 +169,29 @@ def _places() -> dict[str, list[str]]:
     return places
 
 
+@lru_cache(maxsize=1)
+def meant() -> dict[str, str]:
+    """Return words in questions and tables that mean a value: "women" for female."""
+    lines = words_file("values.txt").splitlines()
+    pairs = [line.split(": ") for line in lines]
+    return {word: value for value, words in pairs for word in words.split(", ")}
+
+
 def _peoples(question: str, kb: Explorable, names: Names) -> list[NamedSpan]:
-    """Return demonyms of places in the base. Accept lower case only if the whole question is in lower case."""
+    """Return demonyms of places in the base, and words for people of a sex that is a node.
+
+    Demonyms in lower case count only if the whole question is in lower case.
+    """
     places, lowered = _places(), question.lower()
     words = sorted((people for people in places if people in lowered), key=len, reverse=True)
-    if not words:
+    sexes = [word for word in meant() if len(word) > 1 and word in lowered]
+    if not words and not sexes:
         return []
     found = []
-    for match in re.finditer(rf"\b({'|'.join(map(re.escape, words))})s?\b", question, re.IGNORECASE):
-        if match[0][0].isupper() or question.islower():
-            known = [link for place in places[match[1].lower()] for link in names.link(place, k=LINKS)]
+    for match in re.finditer(rf"\b({'|'.join(map(re.escape, [*words, *sexes]))})s?\b", question, re.IGNORECASE):
+        word = match[1].lower()
+        if word in sexes or match[0][0].isupper() or question.islower():
+            known = [link for one in places.get(word, [meant().get(word, "")]) for link in names.link(one, k=LINKS)]
             exact = tuple(replace(link, how="fuzzy", score=PEOPLE) for link in known if link.how == "exact")
             if exact:
                 found.append(_named(Mention(match.start(), match.end(), match[0], exact), kb))

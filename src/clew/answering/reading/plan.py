@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from clew.answering.reading.mentions import NamedSpan, Sense
@@ -114,6 +115,10 @@ class Plan:
     of_rows: bool = False
     """Whether branches and requirements select the rows that `hop` counts for each answer: "the customer with the most
     orders of tents". With an attribute, its sum counts."""
+    average: bool = False
+    """Whether the average of the attribute counts instead of the sum: "the site with the best average yield"."""
+    through: int | None = None
+    """Hop from the answer to the nodes whose `hop` is counted: the team whose players have the most shots."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +163,10 @@ class Wording:
             case "compare_max" | "compare_min":
                 return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
             case "most" | "fewest" if plan.of_rows and plan.hop is not None:
-                total = f"sum {attribute} of " if attribute else ""
+                total = f"{'average' if plan.average else 'sum'} {attribute} of " if attribute else ""
                 return f"{plan.form} {total}{self._hop(plan.hop)} of each {self._type(plan.target)} : {body}"
             case "most" | "fewest":
-                counted = "" if plan.hop is None else self._hop(plan.hop)
+                counted = " ".join(self._hop(hop) for hop in (plan.through, plan.hop) if hop is not None)
                 return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
             case "each":
                 return f"count {self._hop(plan.hop or 0)} of each : {body}"
@@ -172,6 +177,9 @@ class Wording:
 
     def _branch(self, branch: Branch, plan: Plan) -> str:
         start = "any" if branch.mention is None else LETTERS[branch.mention]
+        kind = self.vocabulary.hops[branch.hops[0]].start
+        if branch.mention is None and any(self._owner(one) == kind for one in plan.requirements):
+            start = f"any {self.vocabulary.type_words(kind)}"
         end = ""
         if plan.form == "exists" and len(plan.mentions) == 1:  # from one node to another
             end = f" {LETTERS[plan.mentions[0]]}"
@@ -188,6 +196,9 @@ class Wording:
     def _type(self, target: int | None) -> str:
         return "any" if target is None else self.vocabulary.type_words(self.vocabulary.schema.type_names[target])
 
+    def _owner(self, requirement: Requirement) -> str | None:
+        return None if requirement.attribute is None else self.vocabulary.attributes[requirement.attribute].owner
+
     def _requirement(self, requirement: Requirement) -> str:
         name = "first" if requirement.hop is None else f"count {self._hop(requirement.hop)}"
         if requirement.attribute is not None:
@@ -198,7 +209,7 @@ class Wording:
         return f"{name} {requirement.operator} {' or '.join(map(str, values)).lower()}"
 
 
-TARGET, ROW, COUNTED = "x", "y", "other"
+TARGET, ROW, COUNTED, THROUGH = "x", "y", "other", "via"
 """Variables of the answer, of a row that it belongs to, and of the nodes that are counted."""
 ASKS: Mapping[str, Asks] = {
     "count": "number",
@@ -265,18 +276,29 @@ class Translator:
     def _pattern(self, plan: Plan, end: str = TARGET) -> ql.Pattern:
         """Return the pattern of a plan, with a variable for the nodes of its target type."""
         building = _Building(self, end)
+        target, denied = self._target_type(plan), set[Requirement]()
         for branch in plan.branches:
-            building.add(branch)
-        target = self._target_type(plan)
+            inside = [one for one in plan.requirements if self._is_denied(one, branch, plan)]
+            building.add(branch, inside)
+            denied |= set(inside)
         for requirement in plan.requirements:
+            if requirement in denied:
+                continue
             if requirement.attribute is not None:
-                stored = self.vocabulary.attributes[requirement.attribute]
-                variable = building.variable_of(stored.owner, target)
-                building.where += self._conditions(requirement, stored, variable)
+                owner = self.vocabulary.attributes[requirement.attribute].owner
+                building.where += self.conditions(requirement, building.variable_of(owner, target))
             elif requirement.hop is not None:
                 amount = _literal(self._number(requirement))
                 building.where.append(ql.Compare(self._count(requirement.hop), requirement.operator, amount))
         return ql.Pattern((*building.variables, ql.Variable(end, target)), tuple(building.edges), tuple(building.where))
+
+    def _is_denied(self, requirement: Requirement, branch: Branch, plan: Plan) -> bool:
+        """Return whether a condition is on the unnamed nodes that the answer must not have."""
+        if branch.mention is not None or not branch.negated or requirement.attribute is None:
+            return False
+        hops, owner = self.vocabulary.hops, self.vocabulary.attributes[requirement.attribute].owner
+        passed = {hops[hop].end for one in plan.branches if not one.negated for hop in one.hops}
+        return owner == hops[branch.hops[0]].start and owner not in passed | {self._target_type(plan)}
 
     def _target_type(self, plan: Plan) -> str | None:
         if plan.target is not None:
@@ -297,7 +319,7 @@ class Translator:
             if isinstance(amount, ql.Attribute) and stored.kind in ("text", "category") and not is_sorted:
                 amount = ql.Call("number", (amount,))
         elif plan.hop is not None:
-            is_sorted, amount = plan.form == "each", self._count(plan.hop)
+            is_sorted, amount = plan.form == "each", self._count(plan.hop, plan.through)
         else:
             return replace(query, first=first)
         is_most = plan.form.endswith("max") or plan.form in ("most", "each", "descending")
@@ -332,19 +354,26 @@ class Translator:
         over = replace(selected, edges=(edge, *selected.edges))
         if plan.attribute is None:
             return replace(counted, over=over)
-        return ql.Aggregate("sum", comparable(self.vocabulary.attributes[plan.attribute], COUNTED), over=over)
+        amount = comparable(self.vocabulary.attributes[plan.attribute], COUNTED)
+        return ql.Aggregate("avg" if plan.average else "sum", amount, over=over)
 
-    def _count(self, place: int) -> ql.Aggregate:
-        """Return the number of nodes that a hop leads to from the answer."""
-        hop = self.vocabulary.hops[place]
-        head, tail = (TARGET, COUNTED) if hop.direction == "out" else (COUNTED, TARGET)
-        over = ql.Pattern((ql.Variable(COUNTED, hop.end),), (ql.Edge(head, hop.relation, tail),))
-        return ql.Aggregate("count", ql.Var(COUNTED), distinct=True, over=over)
+    def _count(self, place: int, through: int | None = None) -> ql.Aggregate:
+        """Return the number of nodes that a hop leads to from the answer, or from the nodes another hop leads to."""
+        ends = [TARGET, COUNTED] if through is None else [TARGET, THROUGH, COUNTED]
+        hops = [self.vocabulary.hops[one] for one in (through, place) if one is not None]
+        edges = [
+            ql.Edge(*((first, hop.relation, second) if hop.direction == "out" else (second, hop.relation, first)))
+            for hop, (first, second) in zip(hops, pairwise(ends), strict=True)
+        ]
+        variables = tuple(ql.Variable(name, hop.end) for name, hop in zip(ends[1:], hops, strict=True))
+        return ql.Aggregate("count", ql.Var(COUNTED), distinct=True, over=ql.Pattern(variables, tuple(edges)))
 
     def _number(self, requirement: Requirement) -> float | None:
         return None if requirement.quantity is None else self.numbers[requirement.quantity].value
 
-    def _conditions(self, requirement: Requirement, attribute: SchemaAttribute, variable: str) -> Iterator[ql.Formula]:
+    def conditions(self, requirement: Requirement, variable: str) -> Iterator[ql.Formula]:
+        """Yield the formulas of a requirement on an attribute of a variable."""
+        attribute = self.vocabulary.attributes[requirement.attribute or 0]
         stored, comparison = comparable(attribute, variable), requirement.operator
         if requirement.quantity is None:
             values = requirement.value if isinstance(requirement.value, tuple) else (requirement.value,)
@@ -401,7 +430,8 @@ class _Building:
     where: list[ql.Formula] = field(default_factory=list)
     shared: dict[tuple[tuple[int, ...], int | None], str] = field(default_factory=dict)
 
-    def add(self, branch: Branch) -> None:
+    def add(self, branch: Branch, inside: Sequence[Requirement] = ()) -> None:
+        """Add a branch. The requirements `inside` are on the unnamed start of a negated branch."""
         hops = [self.translator.vocabulary.hops[place] for place in branch.hops]
         own: list[ql.Variable] = []
         start: str | ql.Constant
@@ -423,7 +453,8 @@ class _Building:
             head, tail = (first, second) if hop.direction == "out" else (second, first)
             edges.append(ql.Edge(head, hop.relation, tail))
         if branch.negated:
-            self.where.append(ql.Not(ql.Exists(ql.Pattern(tuple(own), tuple(edges)))))
+            conditions = tuple(one for required in inside for one in self.translator.conditions(required, str(start)))
+            self.where.append(ql.Not(ql.Exists(ql.Pattern(tuple(own), tuple(edges), conditions))))
             return
         self.variables += own
         self.edges += [edge for edge in edges if edge not in self.edges]

@@ -67,15 +67,21 @@ RANGE = 1.0
 """Score added if two numbers form a range, and subtracted if they are compared with two attributes."""
 SHORTER = -0.7
 """Score change per word by which a value is shorter than a value of another attribute that contains it."""
+CALLED = 1.0
+"""Score change for a value directly after the name of its attribute: "the home team Leith"."""
 RARER, RAREST = 0.25, -1.5
 """Score change of a relation per factor e that it has fewer edges than its most frequent rival, and the lower limit."""
+OF_RELATED = -0.7
+"""Score change for each related type whose attributes are compared: the country of the maker of a car."""
 CONTAINED, IGNORED_PART = -0.7, -1.5
 """Score change for requiring that a value contains words of the question, and for not requiring it."""
 SUPERLATIVES = ORDERED | {"most", "fewest", "each"}
 OF_NUMBERS: dict[Form, Form] = {"most": "max", "fewest": "min", "max": "max", "min": "min"}
 """Forms whose answers may be what rows with an extreme number refer to, with the form for the rows."""
-OF_ROWS: dict[Form, Form] = {"most": "most", "fewest": "fewest", "max": "most"}
-"""Forms whose answers may have the most or fewest of some rows, or the highest sum over these."""
+OF_ROWS: dict[Form, Form] = {"most": "most", "fewest": "fewest", "max": "most", "min": "fewest"}
+"""Forms whose answers may have the most or fewest of some rows, or the highest or lowest sum or average over these."""
+PASSED = -1.0
+"""Score change for counting nodes that are two hops from the answer."""
 LIMITED = SUPERLATIVES | {"list", "value", "common"}
 """Forms whose answers may be limited to the first N."""
 
@@ -164,7 +170,7 @@ class Proposer:
             likely = float(scores.forms[FORMS.index(form)])
             for plan, score in self._of_form(form, scores, paths):
                 for variant, more in ((plan, 0.0), *self._denied_alike(plan, scores)):
-                    total = score + likely + more + _parts_score(variant, scores)
+                    total = score + likely + more + self._parts_score(variant, scores)
                     found[variant] = max(found.get(variant, -np.inf), total)
         return found
 
@@ -200,6 +206,25 @@ class Proposer:
         """Return the hops that a path from a mention may start with."""
         hops = self.leaving.get(mention.type, ())
         return [hop for hop in hops if mention.first is None or hop in mention.first]
+
+    def _parts_score(self, plan: Plan, scores: Scores) -> float:
+        """Return the log-probability of a plan's choice of rare parts.
+
+        A plan without a part also pays for its absence. Otherwise plans with the part could not win.
+        """
+        owners = {self.owners[one.attribute] for one in plan.requirements if one.attribute is not None}
+        unnamed = {
+            branch.negated
+            for branch in plan.branches
+            if branch.mention is None and (branch.negated or self.starts[branch.hops[0]] not in owners)
+        }
+        parts = [(plan.either, scores.either), (True in unnamed, scores.lacking), (False in unnamed, scores.related)]
+        parts.append((plan.asked is not None, scores.valued))
+        denied = {branch.mention for branch in plan.branches if branch.negated}
+        named = {branch.mention for branch in plan.branches} - {None}
+        parts += [(mention in denied, scores.mentions[mention].negated) for mention in named if mention is not None]
+        shares = [share if has_part else 1 - share for has_part, share in parts]
+        return float(np.log(np.maximum(shares, RAREST_PART)).sum())
 
     # Forms
 
@@ -259,6 +284,8 @@ class Proposer:
                     if rows.branches or rows.requirements:
                         yield found, total
                     yield from ((replace(found, attribute=attribute), total + own) for attribute, own in summed)
+                    for attribute, own in summed if scores.averages else ():
+                        yield replace(found, attribute=attribute, average=True), total + own
 
     def _steps(self, scores: Scores, paths: Sequence[Paths]) -> Iterator[tuple[Plan, float]]:
         """Yield plans for the rows next to selected rows of a table, for nodes next to these, and for their values."""
@@ -320,12 +347,26 @@ class Proposer:
             for attribute, likely in self._likeliest(scores.extremes, sorters, 2):
                 found.append((replace(plan, attribute=attribute), score + likely + NEARER * (by_attribute - both)))
         else:
-            for hop, likely in self._likeliest(scores.counted, hops, 2):
-                found.append((replace(plan, hop=hop), score + likely + NEARER * (by_edges - both)))
+            onward = self._onward(plan.target)
+            for hop, likely in self._likeliest(scores.counted, hops | np.isin(np.arange(len(hops)), list(onward)), 3):
+                passed = (onward[hop], PASSED) if hop in onward else (None, 0.0)
+                total = score + likely + passed[1] + NEARER * (by_edges - both)
+                found.append((replace(plan, hop=hop, through=passed[0]), total))
         yield from found
         if scores.valued > DOUBT and plan.form != "each":
             for attribute, likely in self._likeliest(scores.values, self.owners == plan.target, 2):
                 yield from ((replace(one, asked=attribute), before + likely) for one, before in found[:1])
+
+    def _onward(self, kind: int | None) -> dict[int, int]:
+        """Return the hops that lead from neighbors of a type to further types, with the hop to the neighbors."""
+        first = self.leaving.get(-1 if kind is None else kind, ())
+        near = {kind, *(int(self.ends[hop]) for hop in first)}
+        found: dict[int, int] = {}
+        for hop in first:
+            for second in self.leaving.get(int(self.ends[hop]), ()):
+                if self.ends[second] not in near:
+                    found.setdefault(second, hop)
+        return found
 
     def _leave(self, kind: int | None) -> NDArray[np.bool_]:
         """Return a mask of the hops that start at a type."""
@@ -525,12 +566,14 @@ class Proposer:
                     yield replace(plan, branches=(*plan.branches, Branch(None, (hop,), negated))), likely
 
     def _required(self, plan: Plan, scores: Scores) -> Iterator[tuple[Plan, float]]:
-        """Yield the plan with sets of requirements. Omitting a likely requirement lowers the score."""
+        """Yield the plan with sets of requirements, also on related nodes. Omitting a likely one lowers the score."""
         options: list[list[tuple[tuple[Requirement, ...], float]]] = []
         passed = [branch for branch in plan.branches if not branch.negated]
         kinds = {plan.target} | {int(self.ends[hop]) for branch in passed for hop in branch.hops}
         kinds |= {int(self.starts[branch.hops[0]]) for branch in passed if branch.mention is None}
-        here = np.isin(self.owners, [kind for kind in kinds if kind is not None])
+        named = {int(self.starts[branch.hops[0]]) for branch in plan.branches}
+        near = {kind: path for kind, path in self._near(plan, scores).items() if kind not in kinds | named}
+        here = np.isin(self.owners, [kind for kind in (*kinds, *near) if kind is not None])
         compared = np.concatenate((here & self.is_ordered, self._leave(plan.target)))
         for place, quantity in enumerate(scores.quantities):
             none, first = (float(quantity.operators[OPERATORS.index(name)]) for name in ("-", "first"))
@@ -560,9 +603,9 @@ class Proposer:
                 options.append([((), -2.0), ((Requirement(attribute, "!=", value=value),), -0.3)])
             elif here[attribute]:
                 said.append((attribute, value))
-        options += map(self._value_choices, _said_once(said))
+        options += [self._value_choices(one, scores.called) for one in _said_once(said)]
         for phrase in dict.fromkeys(phrase for _, phrase in scores.parts):
-            owners = [owner for owner, part in scores.parts if part == phrase and here[owner]]
+            owners = [owner for owner, part in scores.parts if part == phrase and self.owners[owner] in kinds]
             contained = [((Requirement(owner, "contains", value=phrase),), CONTAINED) for owner in owners]
             options += [[((), IGNORED_PART), *contained]] if contained else []
         found: list[tuple[tuple[Requirement, ...], float]] = [((), 0.0)]
@@ -575,15 +618,38 @@ class Proposer:
             ]
             found = sorted(longer, key=lambda pair: -pair[1])[:REQUIRED]
         for chosen, score in found:
-            yield replace(plan, requirements=chosen), score + _between(chosen)
+            told = {int(self.owners[one.attribute]) for one in chosen if one.attribute is not None}
+            joined = tuple(Branch(None, near[kind]) for kind in sorted(told & near.keys()))
+            more = score + _between(chosen) + OF_RELATED * len(joined)
+            yield replace(plan, branches=(*plan.branches, *joined), requirements=chosen), more
+            if joined and scores.lacking > RARE / 4:
+                denied = tuple(replace(one, negated=True) for one in joined)
+                yield replace(plan, branches=(*plan.branches, *denied), requirements=chosen), more
 
-    def _value_choices(self, said: Mapping[int, Sequence[str]]) -> list[tuple[tuple[Requirement, ...], float]]:
+    def _near(self, plan: Plan, scores: Scores) -> dict[int, Path]:
+        """Return the types related to the answer, also through rows between, with the likeliest hops from each."""
+        if plan.target is None or plan.of_rows or plan.answer_hop is not None or plan.either:
+            return {}
+        found: dict[int, Path] = {}
+        hops = self._likeliest(scores.relating, self.ends == plan.target, len(self.ends))
+        for hop, _ in hops:
+            found.setdefault(int(self.starts[hop]), (hop,))
+        for hop, _ in hops:
+            between = int(self.starts[hop])
+            for first in np.flatnonzero(self.ends == between).tolist() if between in self._between else ():
+                found.setdefault(int(self.starts[first]), (first, hop))
+        return found
+
+    def _value_choices(
+        self, said: Mapping[int, Sequence[str]], called: Collection[tuple[int, str]]
+    ) -> list[tuple[tuple[Requirement, ...], float]]:
         """Return the conditions that values in a question may be: on one of several attributes, or none."""
         longest = max(len(value.split()) for values in said.values() for value in values)
         choices: list[tuple[tuple[Requirement, ...], float]] = [((), -2.0)]
         for attribute, values in said.items():
             each = tuple(Requirement(attribute, "=", value=value) for value in values)
             score = -0.3 + SHORTER * (longest - max(len(value.split()) for value in values)) * (len(said) > 1)
+            score += CALLED * any((attribute, value) in called for value in values)
             if len(values) == 1 or self.vocabulary.attributes[attribute].is_list:
                 choices.append((each, score))
             if len(values) > 1:
@@ -620,21 +686,6 @@ def _normalised(paths: Paths) -> Paths:
     values = np.array([score for _, score in paths])
     values -= np.logaddexp.reduce(values)
     return [(path, float(value)) for (path, _), value in zip(paths, values, strict=True)]
-
-
-def _parts_score(plan: Plan, scores: Scores) -> float:
-    """Return the log-probability of a plan's choice of rare parts.
-
-    A plan without a part also pays for its absence. Otherwise plans with the part could not win.
-    """
-    unnamed = {branch.negated for branch in plan.branches if branch.mention is None}
-    parts = [(plan.either, scores.either), (True in unnamed, scores.lacking), (False in unnamed, scores.related)]
-    parts.append((plan.asked is not None, scores.valued))
-    denied = {branch.mention for branch in plan.branches if branch.negated}
-    named = {branch.mention for branch in plan.branches} - {None}
-    parts += [(mention in denied, scores.mentions[mention].negated) for mention in named if mention is not None]
-    shares = [share if has_part else 1 - share for has_part, share in parts]
-    return float(np.log(np.maximum(shares, RAREST_PART)).sum())
 
 
 def _is_even(plan: Plan, scores: Scores) -> bool:

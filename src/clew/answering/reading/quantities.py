@@ -260,9 +260,9 @@ def _said(kind: str) -> re.Pattern[str]:
     return re.compile("|".join(_phrases()[kind]), re.IGNORECASE)
 
 
-def asks_difference(question: str) -> bool:
-    """Return whether a question asks for the difference of two values."""
-    return _said("difference").search(question) is not None
+def asks_for(kind: Literal["average", "difference"], question: str) -> bool:
+    """Return whether a question asks for an average, or for the difference of two values."""
+    return _said(kind).search(question) is not None
 
 
 def without_amount(question: str) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
@@ -44,7 +45,7 @@ from clew.answering.reading.mentions import MARKED, MOST_NAMED, NamedSpan, Sense
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import LETTERS, Plan, Wording
 from clew.answering.reading.proposals import SUPERLATIVES, Proposal, Proposer
-from clew.answering.reading.quantities import Quantity, asks_difference, joint, quantities, steps
+from clew.answering.reading.quantities import Quantity, asks_for, joint, quantities, steps
 from clew.answering.reading.scoring import Labels, QuestionScorer, TypedSpan, lettered, masked, shared_words
 from clew.answering.reading.vocabulary import TouchedSchemas, Vocabulary, is_huge, is_key
 from clew.core.amounts import kind_of_texts
@@ -75,6 +76,8 @@ MOST_VALUES, LONGEST_VALUE = 60, 40
 MOST_LETTERS, LONGEST_PHRASE = 300_000, 80
 """Maximum number of letters in the values of a text attribute, and in a value on average, for conditions on parts of
 its values. Parts of longer texts, such as comments, tell little."""
+IN_BRACKETS = re.compile(r"((?:[^\W\d][\w'-]*\s+){1,3})\(([^()]+)\)")
+"""Up to three words with an explanation in brackets."""
 MOST_NUMBERS = 6
 """Maximum number of numbers and dates to read. Each is compared with every attribute."""
 SAMPLED = 200
@@ -274,6 +277,7 @@ class LearnedReader:
 
     def _with_unknown(self, known: Understanding, marked: Sequence[str]) -> Understanding:
         """Add the names that are missing in the base. First try to link likely names by a less similar spelling."""
+        known = self._without_explained(known)
         question, linked_texts = known.question, {one.text for one in known.named}
         texts = [one for one in marked if one not in linked_texts and not are_like(one, self._schema_terms.words)]
         if not texts:
@@ -282,7 +286,7 @@ class LearnedReader:
             if added:
                 apart = [one for one in known.named if not any(one.start < a.end and a.start < one.end for a in added)]
                 again = self.understand(question, sorted([*apart, *added], key=lambda one: one.start)[:MOST_NAMED])
-                known = again if again.certainty >= known.certainty else known
+                known = self._without_explained(again) if again.certainty >= known.certainty else known
             known = self._without_words_of_texts(known)
             spans = unknown_spans(known, self._schema_terms.words)
             texts = [question[a:b] for a, b in spans if not any(a < one.end and one.start < b for one in added)]
@@ -290,6 +294,19 @@ class LearnedReader:
         left = 1 - max((word.likely for word in known.words), default=0.0)
         certainty = max(known.certainty * left, min(known.certainty, DROPPED))
         return replace(known, unknown=unknown, certainty=certainty)
+
+    def _without_explained(self, known: Understanding) -> Understanding:
+        """Remove words of required values, and words before a name or value in brackets: "Jamaican (JAM)"."""
+        spans = [
+            match.span(1)
+            for match in IN_BRACKETS.finditer(known.question)
+            if match[2].lower() in self._value_texts
+            or any(one.start < match.end(2) and match.start(2) < one.end for one in known.named)
+        ]
+        required = known.meanings[0].plan.requirements if known.meanings else ()
+        values = {word for one in required if isinstance(one.value, str) for word in one.value.lower().split()}
+        kept = [one for one in known.words if not any(start <= one.start < end for start, end in spans)]
+        return replace(known, words=tuple(one for one in kept if one.text not in values))
 
     def _has(self, text: str) -> bool:
         """Return whether the base has a name or a value that is spelled like a text."""
@@ -362,8 +379,13 @@ class LearnedReader:
         whole = [at for at in outside if texts[at] not in values and not is_denied(texts[:at])]
         parts = tuple(self.said_parts.of(tokens, whole))
         called = self.vocabulary.attributes_called(" ".join(tokens[at].text for at in outside))
-        step, differs = next(iter(beside), 0), asks_difference(question)
-        scores = replace(scores, denied=not_these, step=step, differs=differs, named_attributes=called, parts=parts)
+        step = next(iter(beside), 0)
+        scores = replace(scores, denied=not_these, step=step, named_attributes=called, parts=parts)
+        said, names = f" {' '.join(texts)} ", self.vocabulary.attributes
+        beside_names = (one for one in categories if f" {names[one[0]].words} {one[1].lower()} " in said)
+        scores = replace(scores, called=frozenset(beside_names))
+        averages, differs = asks_for("average", question), asks_for("difference", question)
+        scores = replace(scores, averages=averages, differs=differs)
         if not_these and len(denials(question)) <= 1:  # a single negation word negates one thing
             others = tuple(replace(mention, negated=0.0) for mention in scores.mentions)
             scores = replace(scores, lacking=0.0, mentions=others)

@@ -88,6 +88,8 @@ class Scores:
     quantities: tuple[QuantityScores, ...] = ()
     categories: tuple[tuple[int, str], ...] = ()
     """Attributes with a value that occurs in the question."""
+    called: frozenset[tuple[int, str]] = frozenset()
+    """The pairs in `categories` whose value is directly after the name of the attribute."""
     parts: tuple[tuple[int, str], ...] = ()
     """Attributes with values that contain words of the question."""
     denied: frozenset[tuple[int, str]] = frozenset()
@@ -96,6 +98,8 @@ class Scores:
     """1 if the question asks for the row after a row of a table, -1 for the row before."""
     differs: bool = False
     """Whether the question asks for the difference of two values."""
+    averages: bool = False
+    """Whether the question has a word for an average."""
     named_attributes: frozenset[int] = frozenset()
     """Attributes whose names occur in the question."""
     groups: tuple[tuple[int, ...], ...] = ()

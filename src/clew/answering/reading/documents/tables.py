@@ -27,7 +27,7 @@ from clew.answering.reading.documents.table_columns import UNIT, Table, TableRow
 from clew.answering.reading.meaning import Meaning, Understanding
 from clew.answering.reading.mentions import NamedSpan, Sense, find_named
 from clew.answering.reading.plan import LETTERS, NUMBERS, Branch, Form, Plan, Translator
-from clew.answering.reading.quantities import Quantity, asks_difference, quantities
+from clew.answering.reading.quantities import Quantity, asks_for, quantities
 from clew.answering.reading.reader import LearnedReader
 from clew.core.errors import InputError
 from clew.core.types import Evidence, Judgement, NodeSet, Passage, Path, Value
@@ -272,7 +272,7 @@ class TableQuestions(LearnedReader):
         meaning, certainty = next(iter(understanding.meanings), None), understanding.certainty
         if meaning is None or meaning.plan.form not in ANSWERED:
             return None
-        if meaning.plan.is_difference != asks_difference(understanding.question):
+        if meaning.plan.is_difference != asks_for("difference", understanding.question):
             return None
         found = self._executed(meaning)
         value = found.value

@@ -259,7 +259,7 @@ def normal(plan: Plan) -> tuple[object, ...]:
     required = frozenset((r.attribute, r.operator, r.quantity, str(r.value).lower(), r.hop) for r in plan.requirements)
     target = None if plan.branches or plan.mentions else plan.target
     either = plan.either and len(plan.branches) > 1
-    asked = plan.attribute, plan.hop, plan.asked, plan.of_rows
+    asked = plan.attribute, plan.hop, plan.asked, plan.of_rows, plan.average, plan.through
     return plan.form, target, branches, required, frozenset(plan.mentions), either, asked
 
 
