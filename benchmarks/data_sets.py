@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from table_questions import is_right, said
+from table_questions import is_right, rounded, said
 
 import clew
 from clew.core.errors import ClewError
@@ -36,12 +36,6 @@ def built(folder: Path, work: Path) -> clew.Base | None:
 def questions(folder: Path) -> list[dict[str, Any]]:
     """Return the questions of a data set."""
     return [json.loads(line) for line in (folder / "questions.jsonl").read_text("utf-8").splitlines()]
-
-
-def rounded(said: list[Any], gold: list[str]) -> list[Any]:
-    """Return the cells, with numbers as precise as those of the data set."""
-    places = max((len(text.partition(".")[2]) for text in gold if "." in text), default=None)
-    return [round(cell, places) if isinstance(cell, float) and places is not None else cell for cell in said]
 
 
 def judged(base: clew.Base, question: dict[str, Any]) -> dict[str, Any]:

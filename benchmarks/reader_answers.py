@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter
-from table_questions import cases, is_right
+from table_questions import cases, is_right, rounded
 
 import clew
 from clew.answering.queries.interpretations import execute
@@ -58,7 +58,7 @@ def gives(reader: LearnedReader, option: Option, gold: list[str]) -> bool:
     """Return whether a plan gives the gold answer."""
     writer = Translator(reader.vocabulary, option.named, option.senses, option.numbers)
     try:
-        return is_right(found_cells(reader, writer.interpretation(option.plan)), gold)
+        return is_right(rounded(found_cells(reader, writer.interpretation(option.plan)), gold), gold)
     except ClewError:
         return False
 

@@ -58,6 +58,12 @@ def said(answer: Answer) -> list[Any]:
     return [candidate.node for candidate in answer.matches]
 
 
+def rounded(cells: list[Any], gold: list[str]) -> list[Any]:
+    """Return the cells, with numbers as precise as those of the data set."""
+    places = max((len(text.partition(".")[2]) for text in gold if "." in text), default=None)
+    return [round(cell, places) if isinstance(cell, float) and places is not None else cell for cell in cells]
+
+
 def without_type(cell: Any) -> Any:
     """Return only the key of a row without a name, which is called by its type and key: "plot 24", "order 2015-01"."""
     if not isinstance(cell, NodeRef):
