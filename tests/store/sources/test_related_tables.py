@@ -80,9 +80,23 @@ def test_files_of_one_name_in_several_folders_are_one_table(tmp_path):
     for season, city in (("2014-15", "Edinburgh"), ("2015-16", "Perth")):
         (tmp_path / season).mkdir()
         (tmp_path / season / "clubs.csv").write_text(f"club,city\nLeith,{city}\n")
+    (tmp_path / "LICENCE").write_text("Free.")
     (clubs,) = read_sources([tmp_path]).nodes
     assert clubs.table["folder"].to_pylist() == ["2014-15", "2015-16"]
     assert clubs.table["city"].to_pylist() == ["Edinburgh", "Perth"]
+
+
+def test_a_column_or_field_called_file_keeps_its_values(tmp_path):
+    for folder in ("tables", "objects"):
+        (tmp_path / folder).mkdir()
+    for year in (2001, 2002):
+        (tmp_path / "tables" / f"films{year}.csv").write_text(f"title,file\nFilm {year},reel {year}\n")
+        (tmp_path / "objects" / f"{year}.json").write_text(
+            json.dumps({"title": f"Film {year}", "file": f"reel {year}"})
+        )
+    for folder in ("tables", "objects"):
+        (films,) = read_sources([tmp_path / folder]).nodes
+        assert films.table["file"].to_pylist() == ["reel 2001", "reel 2002"]
 
 
 def test_rules_for_files_keep_tables_of_one_name_apart(tmp_path):

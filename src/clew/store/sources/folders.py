@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
@@ -48,7 +48,7 @@ def documents_of(folder: Path, contents: Mapping[Path, bytes]) -> tuple[dict[str
         others = frozenset[str]().union(*(other for other in groups if other != fields))
         own = sorted(fields - others) if len(groups) > 1 else []
         places = _places(group)
-        told = {path: {**document, **places[path]} for path, document in group.items()}
+        told = {path: document | _missing(places[path], document) for path, document in group.items()}
         found["_with_".join([_name_of(folder), *own[:1]])] = told
     return found, {path for path, document in alone if not nested_tables(document, "record")}
 
@@ -75,7 +75,8 @@ def _combined(tables: Sequence[RawTable]) -> RawTable:
     parts, lines = [], []
     for raw in tables:
         count = raw.table.num_rows
-        told = [(header, constant(name, count)) for header, name in places[Path(raw.file)].items()]
+        more = _missing(places[Path(raw.file)], raw.table.column_names)
+        told = [(header, constant(name, count)) for header, name in more.items()]
         parts.append(
             reduce(lambda table, column: table.append_column(column[0], column[1].cast(STRING)), told, raw.table)
         )
@@ -98,6 +99,11 @@ def _places(paths: Iterable[Path]) -> dict[Path, dict[str, str]]:
         }
         for path in every
     }
+
+
+def _missing(places: Mapping[str, str], fields: Collection[str]) -> dict[str, str]:
+    """Return the parts of a place that the data does not have fields for."""
+    return {header: name for header, name in places.items() if header not in fields}
 
 
 def _are_alike(documents: Sequence[Document]) -> bool:

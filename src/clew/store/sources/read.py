@@ -407,7 +407,7 @@ def _archived(archive: Path, found: _Found) -> list[Path]:
 
 def _in_folder(folder: Path, found: _Found, follow_links: bool) -> list[Path]:
     listed = list_files(folder, follow_links=follow_links, subfolders=False)
-    if not listed.files:
+    if not any(kind_of(path) in _READABLE or is_archive(path) for path in listed.files):
         listed = list_files(folder, follow_links=follow_links)
     found.notes += [f"skipped {path}: {reason}" for path, reason in listed.skipped]
     inner = sorted({path.parent.name for path in folder.glob("[!.]*/*") if path.suffix.lower() in _TABLES})
