@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -221,26 +220,6 @@ def test_undo_restores_the_bytes(folder, with_vectors):
 
 def killed(*_given, **_named):
     raise KeyboardInterrupt
-
-
-def test_a_merge_of_an_earlier_version_can_be_undone(folder, tmp_path):
-    tools = OpenBase.open(folder, embedder="hash")
-    tools.vectors.embed_all()
-    before = {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    shutil.copytree(folder, tmp_path / "kept")
-    merge(folder, groups(tools.local, find_duplicates(tools)))
-    merged = read_manifest(folder)
-    shutil.rmtree(folder / merged.previous.generation)
-    (folder / MANIFEST).write_text(replace(merged, undo=None).to_json())
-    shutil.copytree(tmp_path / "kept", folder / ".clew-undo" / "kept")
-    change = {"what": "merged 2 nodes into 2", "generation": merged.generation}
-    (folder / ".clew-undo" / "change.json").write_text(json.dumps(change))
-    assert undo(folder) == "merged 2 nodes into 2"
-    after = {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    ours = {name for name in before if "vectors" not in name.parts and name.name != ".clew-lock"}
-    assert {name: after.get(name) for name in ours} == {name: before[name] for name in ours}
-    assert OpenBase.open(folder, embedder="hash").vectors.is_complete
-    assert not (folder / ".clew-undo").exists()
 
 
 def test_a_merge_that_is_killed_once_it_is_in_use_can_still_be_undone(folder, monkeypatch):

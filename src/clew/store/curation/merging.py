@@ -6,7 +6,6 @@ and their edges. Their keys are stored in the attribute `merged_keys`.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +14,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clew.core.disk import refuse_link
-from clew.core.errors import CorruptError, InputError
-from clew.core.texts import parse_json
+from clew.core.errors import InputError
 from clew.core.types import NodeRef
 from clew.store.building import BuildReport, Say, write_base
 from clew.store.graph.arrays import ArrayKnowledgeBase
 from clew.store.graph.manifest import read_manifest
 from clew.store.graph.schema_file import SchemaEdits
-from clew.store.graph.storage import locked, record, revert, swap
+from clew.store.graph.storage import locked, revert
 from clew.store.graph.tables import GROUPS, Piece, Tables
 from clew.store.graph.visibility import audience
 from clew.store.index.build import forget_old_rows
@@ -108,37 +105,7 @@ def undo(folder: Path) -> str:
     """Restore the base before the last merge. Return a description of that merge."""
     read_manifest(folder)
     with locked(folder):
-        _adopt_older_merge(folder)
         try:
             return revert(folder)
         finally:
             forget_old_rows(folder)
-
-
-OLDER_UNDO = ".clew-undo"
-"""Folder in which earlier versions stored the state before a merge."""
-
-
-def _adopt_older_merge(folder: Path) -> None:
-    """Convert the undo state of an earlier version, if its merge was the last change."""
-    older, manifest = folder / OLDER_UNDO, read_manifest(folder)
-    stored = older / "kept"
-    refuse_link(older, stored, older / "change.json")
-    if not (older / "change.json").is_file():
-        return
-    try:
-        change = parse_json((older / "change.json").read_text("utf-8"))
-        generation, what = str(change["generation"]), str(change["what"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptError(f"{older / 'change.json'} is damaged: remove {older} to keep the base as it is") from error
-    if generation == manifest.generation and manifest.undo is None:
-        before = read_manifest(stored)
-        files = [Path(before.generation, name) for name in before.files]
-        files += [file.relative_to(stored) for file in stored.glob(f"vectors/*/rows-{before.generation}*.npy")]
-        refuse_link(*(stored / part for file in files for part in (file, *file.parents)))
-        record(folder, before.generation)
-        for file in files:
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(stored / file, folder / file)
-        swap(folder, before.undone_by(manifest, what))
-    shutil.rmtree(older, ignore_errors=True)
