@@ -1,13 +1,10 @@
 """Users with passwords and roles, managed by admins.
 
-Passwords are hashed with argon2id and the parameters of RFC 9106 (section 4, 64 MB). Older scrypt hashes stay valid.
+Passwords are hashed with argon2id and the parameters of RFC 9106 (section 4, 64 MB).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import json
 import re
 import secrets
@@ -32,10 +29,8 @@ SHORTEST, LONGEST = 12, 200
 _HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
 _AT_ONCE = Semaphore(2)
 """Maximum number of concurrent hashes, to limit memory and CPU use."""
-_EMPTY = base64.b64encode(bytes(16)).decode()
-NOBODY = f"$argon2id$v=19$m=65536,t=3,p=4${_EMPTY.rstrip('=')}${'A' * 43}"
+NOBODY = f"$argon2id$v=19$m=65536,t=3,p=4${'A' * 22}${'A' * 43}"
 """Hash for unknown users: verification takes the usual time, and no password matches."""
-_NOBODY_BEFORE = f"scrypt$15$8$3${_EMPTY}${_EMPTY}"
 
 
 def hashed(password: str) -> str:
@@ -47,8 +42,6 @@ def hashed(password: str) -> str:
 def fits(password: str, kept: str) -> bool:
     """Return whether a password matches a hash."""
     with _AT_ONCE:
-        if kept.startswith("scrypt$"):
-            return _fits_scrypt(password, kept)
         try:
             return _HASHER.verify(kept, _bytes(password))
         except VerifyMismatchError:
@@ -56,13 +49,13 @@ def fits(password: str, kept: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Return whether a hash should be renewed: scrypt, or other parameters."""
-    return kept.startswith("scrypt$") or _HASHER.check_needs_rehash(kept)
+    """Return whether a hash has other parameters and should be renewed."""
+    return _HASHER.check_needs_rehash(kept)
 
 
 def is_password(kept: str) -> bool:
     """Return whether a user has a password. Users of a provider have none."""
-    return kept not in (NOBODY, _NOBODY_BEFORE)
+    return kept != NOBODY
 
 
 def check_strength(password: str, name: str) -> None:
@@ -77,14 +70,6 @@ def check_strength(password: str, name: str) -> None:
 def generated() -> str:
     """Return an initial password."""
     return "-".join(secrets.token_hex(2) for _ in range(5))
-
-
-def _fits_scrypt(password: str, kept: str) -> bool:
-    _, log_n, r, p, salt, digest = kept.split("$")
-    cost = {"n": 1 << int(log_n), "r": int(r), "p": int(p), "maxmem": 1 << 28, "dklen": 32}
-    return hmac.compare_digest(
-        hashlib.scrypt(_bytes(password), salt=base64.b64decode(salt), **cost), base64.b64decode(digest)
-    )
 
 
 def _bytes(password: str) -> bytes:
