@@ -531,16 +531,3 @@ def test_what_one_server_does_another_knows_at_once(tmp_path, place, team):
     assert visitor(other, cookie=cookie).get("/v1/me").json()["name"] == "rea"
     visitor(one, "root").patch("/v1/users/rea", json={"active": False})
     assert visitor(other, cookie=cookie).get("/v1/me").status_code == 401
-
-
-def test_a_file_of_the_version_before_is_taken_over(tmp_path):
-    from clew.server.store import MARK, SCHEMA
-
-    with sqlite3.connect(tmp_path / "team.db") as old:
-        old.executescript(f"{SCHEMA}PRAGMA application_id = {MARK}; PRAGMA user_version = 1;")
-        old.execute("INSERT INTO user (name, password, is_initial, made) VALUES ('kept', 'x', 0, 0)")
-    (tmp_path / "team.db").chmod(0o600)
-    team = Team.open(tmp_path / "team.db")
-    assert [user.name for user in team.users.all()] == ["kept"]
-    team.store.set_setting(Actor("me"), "a", "b")
-    assert Team.open(tmp_path / "team.db").store.setting("a") == "b"

@@ -88,12 +88,12 @@ class Store(ABC):
 MARK = 0x436C6577
 """Application id of a team's database."""
 VERSION = 3
-"""Version of the tables. Older files are migrated, and newer files are refused."""
+"""Version of the tables. Files of other versions are refused."""
 SCHEMA = """
 CREATE TABLE user (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, password TEXT NOT NULL,
     is_initial INTEGER NOT NULL, is_active INTEGER NOT NULL DEFAULT 1, groups_of TEXT NOT NULL DEFAULT '[]',
-    asks_per_day INTEGER, made REAL NOT NULL);
+    asks_per_day INTEGER, made REAL NOT NULL, subject TEXT UNIQUE);
 CREATE TABLE role (
     user INTEGER NOT NULL REFERENCES user ON DELETE CASCADE, base TEXT NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('reader', 'editor', 'admin')), PRIMARY KEY (user, base)) WITHOUT ROWID;
@@ -113,20 +113,13 @@ CREATE TABLE audit (
     about TEXT NOT NULL, address TEXT NOT NULL);
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
 CREATE TRIGGER audit_is_not_emptied BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'an audit log stays'); END;
-"""
-SINCE_2 = """
-ALTER TABLE user ADD COLUMN subject TEXT;
-CREATE UNIQUE INDEX user_by_subject ON user (subject);
 CREATE TABLE login (
     state BLOB PRIMARY KEY, nonce TEXT NOT NULL, verifier TEXT NOT NULL, made REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-"""
-"""Accounts of login providers, pending logins, and settings of admins."""
-SINCE_3 = """
 CREATE TABLE tried (who BLOB NOT NULL, at REAL NOT NULL);
 CREATE INDEX tried_by_whom ON tried (who);
 """
-"""Login attempts of the last minute on all servers."""
+"""Tables of users, pending logins at a provider, settings of admins, and login attempts of the last minute."""
 
 
 PATIENCE = 10.0
@@ -149,18 +142,16 @@ class TeamFile(Store):
             refuse_readable(file, "users")
             connection = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             connection.row_factory = _named
-            _version(connection, file)
+            _is_new(connection, file)
             _write_ahead(connection)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("BEGIN IMMEDIATE")  # another server may open the same new file
-            made_by = _version(connection, file)
-            for since, statements in ((1, SCHEMA), (2, SINCE_2), (3, SINCE_3)):
-                if made_by < since:
-                    for statement in re.split(r";\n(?=CREATE|ALTER)", statements.strip().removesuffix(";")):
-                        connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {MARK}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            if _is_new(connection, file):
+                for statement in re.split(r";\n(?=CREATE)", SCHEMA.strip().removesuffix(";")):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {MARK}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
             connection.execute("COMMIT")
         except (OSError, sqlite3.Error) as failure:
             raise SourceError(f"cannot be used as a file of users: {failure}", file=file) from None
@@ -230,11 +221,11 @@ def _named(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
     return {column[0]: value for column, value in zip(cursor.description, values, strict=True)}
 
 
-def _version(connection: sqlite3.Connection, file: Path) -> int:
-    """Return the version of the file, or 0 for a new file. Raise SourceError for another database."""
+def _is_new(connection: sqlite3.Connection, file: Path) -> bool:
+    """Return whether the file has no tables yet. Raise SourceError for another database."""
     names = ("application_id", "user_version")
-    mark, version = (connection.execute(f"PRAGMA {name}").fetchone()[name] for name in names)
-    is_new = not mark and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-    if not is_new and (mark != MARK or version > VERSION):
+    made_by = tuple(connection.execute(f"PRAGMA {name}").fetchone()[name] for name in names)
+    is_new = not made_by[0] and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if not is_new and made_by != (MARK, VERSION):
         raise SourceError("is not a file of users of this version of Clew: use a new file", file=file)
-    return int(version)
+    return is_new
