@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -220,10 +221,11 @@ def test_which_passage_led_to_which_and_by_what_is_evidence_trace_and_picture(co
     assert traced.details["paths"][0] == led[0].in_words()
     assert {"kind": "path"}.items() <= led[0].to_dict().items()
     picture = draw_evidence(answer)
-    assert picture.count("<rect") == len(
-        {ref.key for path in led for fact in path.facts for ref in (fact.head, fact.tail)}
-    )
+    ends = {ref.name for path in led for fact in path.facts for ref in (fact.head, fact.tail)}
+    drawn = ElementTree.fromstring(picture).iterfind("{*}g[{*}text]/{*}title")
+    assert {title.text for title in drawn} == ends
     assert f">{led[0].facts[0].relation}</text>" in picture
+    assert ">answer</text>" in picture
 
 
 def test_seeds_may_be_found_as_in_the_paper(corpus):

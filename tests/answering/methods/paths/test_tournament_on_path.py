@@ -305,5 +305,5 @@ def test_the_paths_behind_an_answer_are_drawn_from_the_command_line(run, tmp_pat
     code, _, err = run("ask", folder, asked, "-m", "aligned_paths", "--svg", tmp_path / "paths.svg")
     assert code == 0, err
     picture = (tmp_path / "paths.svg").read_text()
-    assert picture.count('class="answer"') == 2
+    assert picture.count('<g class="node candidate"><title>') == 2
     assert all(f">{name}</text>" in picture for name in ("BBS2", "Polydactyly", "has_phenotype", "associated_with"))

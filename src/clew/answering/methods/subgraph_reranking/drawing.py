@@ -1,4 +1,4 @@
-"""Show a subgraph as a picture (SVG) and as plain values (JSON).
+"""Show a subgraph, or the evidence of an answer, as a picture (SVG). Show a subgraph as plain values (JSON).
 
 The question's entities are on the left, the candidate on the right, linked nodes at similar heights. Layers are ordered
 by the barycentre rule (Sugiyama, Tagawa and Toda 1981) instead of forces. The picture is thus deterministic, boxes do
@@ -79,8 +79,24 @@ LONGEST_NAME = 34
 """Maximum characters of a name in the drawing. The tooltip shows the full name."""
 ALONG = (0.5, 0.38, 0.62, 0.28, 0.72, 0.2, 0.8)
 """Positions of a label along its edge, in order of preference."""
-ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate"}
+ROLES = {"question entity": "entity", "between": "inner", "candidate": "candidate", "answer": "candidate"}
 """Role of a node as text → style of its box."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """The nodes and edges to draw, from left to right."""
+
+    about: str
+    names: Sequence[str]
+    roles: Sequence[str]
+    """Role of each node, one of `ROLES`."""
+    layers: Sequence[int]
+    """Layer of each node, counted from the left."""
+    edges: Sequence[tuple[int, int, int]]
+    """Index of the head, code of the relation and index of the tail."""
+    labels: Sequence[str]
+    """Text of each relation by its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +127,36 @@ class _Line:
 def draw_subgraph(kb: KnowledgeBase, subgraph: Subgraph) -> str:
     """Draw the subgraph from left (question entities) to right (candidate). Edges and a legend show the relations."""
     names = [ref.name for ref in kb.refs(subgraph.nodes)]
-    lines = _lines(subgraph)
-    layers = _layers(subgraph)
-    boxes = _boxes(names, layers, layered_layout(layers, [(line.one, line.other) for line in lines]))
+    heads, tails = subgraph.ends
+    return draw(
+        Picture(
+            f"From {', '.join(names[: len(subgraph.entities)])} to {names[-1]}",
+            names,
+            [_role(subgraph, node) for node in subgraph.nodes.tolist()],
+            _layers(subgraph),
+            list(zip(heads.tolist(), subgraph.edges.relations.tolist(), tails.tolist(), strict=True)),
+            [relation_labels(kb)[name] for name in kb.schema.relation_names],
+        )
+    )
+
+
+def draw(picture: Picture) -> str:
+    """Draw a graph as SVG, with a legend of its roles and relations."""
+    lines = _lines(picture.edges)
+    places = layered_layout(picture.layers, [(line.one, line.other) for line in lines])
+    boxes = _boxes(picture.names, picture.layers, places)
     left = min(box.x - box.width / 2 for box in boxes) - MARGIN
     right = max(box.x + box.width / 2 for box in boxes) + MARGIN
     top = min(box.y - box.height / 2 for box in boxes) - MARGIN
     bottom = max(box.y + box.height / 2 for box in boxes) + MARGIN
-    labels = [relation_labels(kb)[name] for name in kb.schema.relation_names]
-    legend, legend_height = _legend(subgraph, labels, left + MARGIN, bottom, right - left - 2 * MARGIN)
+    colours = {relation: place for place, relation in enumerate(sorted({code for _, code, _ in picture.edges}))}
+    legend, legend_height = _legend(picture, colours, left + MARGIN, bottom, right - left - 2 * MARGIN)
     size = f"{left:.0f} {top:.0f} {right - left:.0f} {bottom - top + legend_height:.0f}"
-    about = escape(f"From {', '.join(names[: len(subgraph.entities)])} to {names[-1]}", quote=True)
+    about = escape(picture.about, quote=True)
     opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{size}" width="{right - left:.0f}" role="img"'
     parts = [f'{opening} class="clew-graph" aria-label="{about}"><title>{about}</title><style>{_style()}</style>']
-    drawn, written = _edges(lines, boxes, labels, _colours(subgraph))
-    parts += [*drawn, *written, *_nodes(subgraph, names, boxes), *legend]
+    drawn, written = _edges(lines, boxes, picture.labels, colours)
+    parts += [*drawn, *written, *_nodes(picture, boxes), *legend]
     return "".join(parts) + "</svg>\n"
 
 
@@ -142,11 +173,9 @@ def _layers(subgraph: Subgraph) -> list[int]:
     return [layers[node] for node in subgraph.nodes.tolist()]
 
 
-def _lines(subgraph: Subgraph) -> list[_Line]:
+def _lines(edges: Sequence[tuple[int, int, int]]) -> list[_Line]:
     found: dict[tuple[int, int], list[tuple[int, bool]]] = {}
-    heads, tails = subgraph.ends
-    rows = zip(heads.tolist(), subgraph.edges.relations.tolist(), tails.tolist(), strict=True)
-    for head, relation, tail in rows:
+    for head, relation, tail in edges:
         if head != tail:
             found.setdefault((min(head, tail), max(head, tail)), []).append((relation, head < tail))
     return [
@@ -224,13 +253,13 @@ def _on_curve(
     return a * start[0] + b * middle[0] + c * end[0], a * start[1] + b * middle[1] + c * end[1]
 
 
-def _nodes(subgraph: Subgraph, names: Sequence[str], boxes: Sequence[_Box]) -> list[str]:
+def _nodes(picture: Picture, boxes: Sequence[_Box]) -> list[str]:
     parts = []
-    for node, name, box in zip(subgraph.nodes.tolist(), names, boxes, strict=True):
-        role = ROLES[_role(subgraph, node)]
-        corner = 4 if role == "candidate" else BOX / 2
+    for name, role, box in zip(picture.names, picture.roles, boxes, strict=True):
+        look = ROLES[role]
+        corner = 4 if look == "candidate" else BOX / 2
         parts.append(
-            f'<g class="node {role}"><title>{escape(name)}</title><rect x="{box.x - box.width / 2:.0f}" '
+            f'<g class="node {look}"><title>{escape(name)}</title><rect x="{box.x - box.width / 2:.0f}" '
             f'y="{box.y - BOX / 2:.0f}" width="{box.width:.0f}" height="{BOX}" rx="{corner:.0f}"/>'
             f'<text x="{box.x:.0f}" y="{box.y + FONT / 3:.0f}">{escape(_short(name))}</text></g>'
         )
@@ -238,12 +267,12 @@ def _nodes(subgraph: Subgraph, names: Sequence[str], boxes: Sequence[_Box]) -> l
 
 
 def _legend(
-    subgraph: Subgraph, labels: Sequence[str], left: float, top: float, width: float
+    picture: Picture, colours: dict[int, int], left: float, top: float, width: float
 ) -> tuple[list[str], float]:
     """Return the legend of box styles and relation colours, and its height."""
     parts, x, y = [], left, top + 12
-    entries = [(look, role) for role, look in ROLES.items()]
-    entries += [(f"r{place % len(LIGHT)}", labels[relation]) for relation, place in _colours(subgraph).items()]
+    entries = [(look, role) for role, look in ROLES.items() if role in picture.roles]
+    entries += [(f"r{place % len(LIGHT)}", picture.labels[relation]) for relation, place in colours.items()]
     for look, text in entries:
         needed = 26 + _width(_short(text), SMALL) + 18
         if x > left and x + needed > left + width:
@@ -257,11 +286,6 @@ def _legend(
         parts.append(f'<text class="legend" x="{x + 24:.0f}" y="{y + 4:.0f}">{escape(_short(text))}</text>')
         x += needed
     return parts, y - top + 18
-
-
-def _colours(subgraph: Subgraph) -> dict[int, int]:
-    """Return the palette index of each relation code, in order of code."""
-    return {relation: place for place, relation in enumerate(sorted(set(subgraph.edges.relations.tolist())))}
 
 
 def _short(text: str) -> str:
