@@ -16,7 +16,9 @@ from clew.lab.datasets.files import find_file, read_json, read_records, refuse_s
 from clew.lab.datasets.questions import Dataset, Paragraph, ParagraphPool, Question
 
 
-class _HotpotRecord(BaseModel):
+class HotpotRecord(BaseModel):
+    """A question of HotpotQA or 2Wiki, with its texts as titles and sentences."""
+
     id: str = Field(validation_alias="_id")
     question: str
     answer: str
@@ -41,7 +43,7 @@ def load_hotpotqa(path: Path, split: str | None, name: str) -> Dataset:
     file = find_file(path)
     pool = ParagraphPool()
     questions, contexts = [], {}
-    for record in read_records(file, _HotpotRecord):
+    for record in read_records(file, HotpotRecord):
         given = {title: pool.add(title, sentences).key for title, sentences in record.context}
         contexts[record.id] = tuple(dict.fromkeys(given.values()))
         gold = dict.fromkeys(title for title, _ in record.supporting_facts)
@@ -70,7 +72,9 @@ class _Paragraph(BaseModel):
     is_supporting: bool = False
 
 
-class _MusiqueRecord(BaseModel):
+class MusiqueRecord(BaseModel):
+    """A question of MuSiQue with its paragraphs."""
+
     id: str
     question: str
     answer: str
@@ -86,7 +90,7 @@ def load_musique(path: Path, split: str | None = None) -> Dataset:
     file = find_file(path)
     pool = ParagraphPool()
     questions, contexts = [], {}
-    for record in read_records(file, _MusiqueRecord):
+    for record in read_records(file, MusiqueRecord):
         given = [pool.add(paragraph.title, [paragraph.paragraph_text]).key for paragraph in record.paragraphs]
         if not record.answerable:
             continue

@@ -6,7 +6,6 @@ in the format of HotpotQA, 2WikiMultihopQA or MuSiQue, which has paragraphs per 
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -14,18 +13,18 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, RootModel
 
 from clew.answering.reading.documents.search import PassageSearch
-from clew.core.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError
 from clew.core.proper_names import sentence_spans
 from clew.core.types import Node
 from clew.documents.building import build_documents
 from clew.documents.passage_graph import EdgeOptions
 from clew.documents.rows import DocumentOptions
 from clew.lab.datasets.files import find_file, read_records
+from clew.lab.datasets.passages import HotpotRecord, MusiqueRecord
 from clew.store.open_base import OpenBase
-from clew.store.sources.files import read_utf8
 
 Span = tuple[int, int]
 CANDIDATES = 40
@@ -52,32 +51,16 @@ class _DocumentQuestion(BaseModel):
     gold: list[_GoldQuote] = []
 
 
-class _Encyclopedic(BaseModel):
-    question: str
-    answer: str
-    context: list[tuple[str, list[str]]]
-    supporting_facts: list[tuple[str, int]]
+class _HotpotQA(HotpotRecord):
+    id: str = ""
 
     def is_right(self, paragraph: int, sentence: int) -> bool:
         """Return whether the answer depends on a sentence."""
         return (self.context[paragraph][0], sentence) in self.supporting_facts
 
 
-class _TitledParagraph(BaseModel):
-    title: str
-    paragraph_text: str
-
-
-class _QuestionStep(BaseModel):
-    answer: str
-    paragraph_support_idx: int | None = None
-
-
-class _Musique(BaseModel):
-    question: str
-    answer: str
-    paragraphs: list[_TitledParagraph]
-    question_decomposition: list[_QuestionStep]
+class _MuSiQue(MusiqueRecord):
+    id: str = ""
 
     @property
     def context(self) -> list[tuple[str, list[str]]]:
@@ -86,10 +69,15 @@ class _Musique(BaseModel):
 
     def is_right(self, paragraph: int, sentence: int) -> bool:
         """Return whether a sentence contains the answer of a step, or is the first one if no sentence does."""
-        answers = [one.answer for one in self.question_decomposition if one.paragraph_support_idx == paragraph]
+        steps = self.question_decomposition
+        answers = [str(one["answer"]).lower() for one in steps if one.get("paragraph_support_idx") == paragraph]
         sentences = _sentences(self.paragraphs[paragraph].paragraph_text) if answers else []
-        holding = [at for at, text in enumerate(sentences) if any(one.lower() in text.lower() for one in answers)]
+        holding = [at for at, text in enumerate(sentences) if any(one in text.lower() for one in answers)]
         return sentence in (holding or [0]) if answers else False
+
+
+class _Encyclopedic(RootModel[_HotpotQA | _MuSiQue]):
+    """A question with paragraphs of an encyclopedia."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +210,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _read_encyclopedic(file: Path) -> PassageSource:
-    raw = read_utf8(file)
-    try:
-        rows = json.loads(raw) if raw.lstrip()[:1] == b"[" else [json.loads(line) for line in raw.splitlines() if line]
-        records = TypeAdapter(list[_Encyclopedic] | list[_Musique]).validate_python(rows)
-    except ValueError as wrong:  # from json or pydantic
-        raise SourceError(f"not in the format of HotpotQA or MuSiQue: {wrong}", file=file) from None
+    records = [record.root for record in read_records(file, _Encyclopedic)]
     passages: list[tuple[str, str]] = []
     questions = []
     for one in records:
