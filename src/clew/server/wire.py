@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clew.core.notebook import answer_card
 from clew.core.states import State
+from clew.core.trace import Spending
+from clew.core.types import Fallback, UnknownName
 
 LONGEST_QUESTION = 2000
 """Maximum characters of a question. Longer ones are rejected, or cut in a chat."""
@@ -120,14 +122,6 @@ class AnswerReply(NodeReply):
     """Attributes of the node, without long texts."""
 
 
-class FallbackReply(Reply):
-    """A step that used a fallback."""
-
-    step: str
-    reason: str
-    instead: str
-
-
 class CallReply(Reply):
     """A model call: tokens, price, time and the start of the reply, without the key."""
 
@@ -157,17 +151,6 @@ class UncheckedReply(Reply):
     """Text a model has written so far. The run replaces it and may differ."""
 
     text: str
-
-
-class SpendingReply(Reply):
-    """Total cost of the model calls."""
-
-    calls: int = 0
-    cached: int = 0
-    failed: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    dollars: float = 0.0
 
 
 class FoundReply(NodeReply):
@@ -241,13 +224,6 @@ class QueryReply(_Partial):
     sql: str | None = None
 
 
-class UnknownReply(Reply):
-    """A name in the question that the base does not contain, and names with similar spelling."""
-
-    text: str
-    close: tuple[str, ...] = ()
-
-
 class AskReply(Reply):
     """A finished run: the answers, the query behind them, the trace and the cost."""
 
@@ -281,13 +257,13 @@ class AskReply(Reply):
     query: QueryReply = QueryReply()
     dropped: tuple[str, ...] = ()
     """Words of the question and conditions that were not used."""
-    unknown: tuple[UnknownReply, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
     """Names that the base does not contain. If there are any, there is no answer."""
     notes: tuple[str, ...] = ()
-    fallbacks: tuple[FallbackReply, ...] = ()
+    fallbacks: tuple[Fallback, ...] = ()
     seconds: float
     trace: tuple[SpanReply, ...] = ()
-    spending: SpendingReply = SpendingReply()
+    spending: Spending = Spending()
     request: AskRequest
 
     def _repr_html_(self) -> str:
