@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -38,7 +39,6 @@ class PhraseExtractor:
         return distinctive_phrase(self.kb, self.lexical, draft.gold, others, draft.rng("textual"))
 
 
-Said = TypeVar("Said")
 EXTRACT, EXTRACT_PRODUCT = (Prompt.load("clew.lab.synthesis.prompts", name) for name in ("extract", "extract_product"))
 MOST = 3
 """Number of properties to request from a model."""
@@ -85,16 +85,24 @@ class ModelExtractor:
 
     def extract(self, drafts: Sequence[QuestionDraft]) -> list[TextualRequirement | None]:
         """Return one requirement per draft with a textual requirement, or None if no property passes."""
-        return _extracted(self.model, drafts, self._ask, self._taken)
+        wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
+        found: list[TextualRequirement | None] = [None] * len(drafts)
+        outcomes = ask(self.model, [self._ask(drafts[place]) for place in wanting], role="extract")
+        for place, outcome in zip(wanting, outcomes, strict=True):
+            if outcome.value is None:
+                trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
+            else:
+                found[place] = self._required(drafts[place], outcome.value)
+        return found
 
-    def _ask(self, draft: QuestionDraft) -> Ask[list[_Property]]:
+    def _ask(self, draft: QuestionDraft) -> Ask[Any]:
         filled = EXTRACT.fill(
             role=draft.role, instruction=instruction(draft.role), most=MOST, **_described(self.kb, draft)
         )
-        return Ask(filled, _read, schema=SCHEMA, max_tokens=300, seed=draft.seed)
+        return Ask(filled, partial(_read, kind=_Reply), schema=SCHEMA, max_tokens=300, seed=draft.seed)
 
-    def _taken(self, draft: QuestionDraft, said: list[_Property]) -> TextualRequirement | None:
-        kept = self._checked(draft, said)
+    def _required(self, draft: QuestionDraft, said: Any) -> TextualRequirement | None:
+        kept = self._checked(draft, said.properties)
         return TextualRequirement(kept[:TAKEN], "model") if kept else None
 
     def _checked(self, draft: QuestionDraft, found: list[_Property]) -> tuple[Property, ...]:
@@ -122,15 +130,11 @@ class ProductExtractor(ModelExtractor):
         """Description with the model's name."""
         return f"hard and soft requirements extracted by {self.model.name}"
 
-    def extract(self, drafts: Sequence[QuestionDraft]) -> list[TextualRequirement | None]:
-        """Return one requirement per draft with a textual requirement, or None if none passes."""
-        return _extracted(self.model, drafts, self._ask_product, self._required)
-
-    def _ask_product(self, draft: QuestionDraft) -> Ask[_Product]:
+    def _ask(self, draft: QuestionDraft) -> Ask[Any]:
         filled = EXTRACT_PRODUCT.fill(most=MAX_PER_STRENGTH, **_described(self.kb, draft))
-        return Ask(filled, _read_product, schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
+        return Ask(filled, partial(_read, kind=_Product), schema=PRODUCT_SCHEMA, max_tokens=900, seed=draft.seed)
 
-    def _required(self, draft: QuestionDraft, said: _Product) -> TextualRequirement | None:
+    def _required(self, draft: QuestionDraft, said: Any) -> TextualRequirement | None:
         hard = self._checked(draft, said.hard[:MAX_PER_STRENGTH])
         soft = self._checked(draft, said.soft[:MAX_PER_STRENGTH])
         kept = (*hard, *(replace(one, strength="soft") for one in soft))
@@ -141,23 +145,6 @@ class ProductExtractor(ModelExtractor):
 
 Extractor = PhraseExtractor | ModelExtractor
 """Extracts one textual requirement per draft, or None if the gold node has no suitable text."""
-
-
-def _extracted(
-    model: LanguageModel,
-    drafts: Sequence[QuestionDraft],
-    asked: Callable[[QuestionDraft], Ask[Said]],
-    required: Callable[[QuestionDraft, Said], TextualRequirement | None],
-) -> list[TextualRequirement | None]:
-    wanting = [place for place, draft in enumerate(drafts) if draft.with_text]
-    found: list[TextualRequirement | None] = [None] * len(drafts)
-    outcomes = ask(model, [asked(drafts[place]) for place in wanting], role="extract")
-    for place, outcome in zip(wanting, outcomes, strict=True):
-        if outcome.value is None:
-            trace.fallback("extract", outcome.problem or "no reply", "the question has no textual requirement")
-        else:
-            found[place] = required(drafts[place], outcome.value)
-    return found
 
 
 def _described(kb: KnowledgeBase, draft: QuestionDraft) -> dict[str, str]:
@@ -171,9 +158,5 @@ def _described(kb: KnowledgeBase, draft: QuestionDraft) -> dict[str, str]:
     }
 
 
-def _read(completion: Completion) -> list[_Property]:
-    return read_json(completion.text, _Reply).properties
-
-
-def _read_product(completion: Completion) -> _Product:
-    return read_json(completion.text, _Product)
+def _read(completion: Completion, kind: type[BaseModel]) -> BaseModel:
+    return read_json(completion.text, kind)
