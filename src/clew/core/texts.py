@@ -103,6 +103,23 @@ def read_toml(file: Path, model: type[M], otherwise: str) -> M:
         raise SourceError(f"invalid TOML: {failure}", file=file) from None
 
 
+def read_json_lines(file: Path, model: type[M], expected: str) -> list[M]:
+    """Parse and validate a file of JSON lines. Skip blank lines. Raise SourceError with an invalid line's number."""
+    from pydantic import ValidationError
+
+    try:
+        lines = file.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise SourceError(f"cannot be read: {failure}", file=file) from failure
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows += [model.model_validate_json(line)] if line.strip() else []
+        except ValidationError as failure:
+            raise SourceError(f"expected {expected}: {failure}", file=file, line=number) from failure
+    return rows
+
+
 def what_is_wrong(failure: ValidationError, whole: str = "", limit: int | None = None) -> str:
     """List the first validation errors with their locations. An error without a location is about the `whole`."""
     errors = failure.errors()[:limit]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from clew.core.errors import SourceError
+from clew.core.texts import read_json_lines
 from clew.models.model_names import capabilities_by_name
 from clew.models.protocol import Capabilities, Completion, Request, Usage
 from clew.models.tokens import count_request_tokens, count_tokens
@@ -41,7 +41,7 @@ class ScriptedModel:
 
         A reply other than a string is sent as JSON. A rule without `contains` always matches.
         """
-        rules = _read_rules(file)
+        rules = read_json_lines(file, _Rule, '{"contains": …, "reply": …}')
 
         def reply(request: Request) -> str | None:
             asked = request.messages[-1].content
@@ -68,19 +68,3 @@ class _Rule(BaseModel):
     @property
     def text(self) -> str:
         return self.reply if isinstance(self.reply, str) else json.dumps(self.reply, ensure_ascii=False)
-
-
-def _read_rules(file: Path) -> list[_Rule]:
-    rules = []
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except OSError as failure:
-        raise SourceError(f"cannot be read as a script of replies: {failure.strerror}", file=file) from failure
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            rules.append(_Rule.model_validate_json(line))
-        except ValidationError as failure:
-            raise SourceError(f'expected {{"contains": …, "reply": …}}: {failure}', file=file, line=number) from failure
-    return rules

@@ -16,13 +16,14 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from clew.answering.methods.answering import answer_nodes
 from clew.answering.reading.extraction.asked import Asked
 from clew.answering.reading.mentions import MARKED
 from clew.answering.roles.write import ModelWriter
-from clew.core.errors import NotFoundError, SourceError
+from clew.core.errors import NotFoundError
+from clew.core.texts import read_json_lines
 from clew.core.types import Answer, NodeSet, Ranking
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.protocol import Link, Names
@@ -171,16 +172,8 @@ class Given(BaseModel):
 
 def read_candidates(file: Path) -> dict[str, Given]:
     """Read JSON lines with id, question, question_entities and candidates. Return them by question."""
-    lines = {}
-    for number, text in enumerate(file.read_text("utf-8").splitlines(), start=1):
-        if text.strip():
-            try:
-                line = Given.model_validate_json(text)
-            except ValidationError as error:
-                expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
-                raise SourceError(f"expected {expected}: {error}", file=file, line=number) from error
-            lines[line.question] = line
-    return lines
+    expected = '{"id": …, "question": …, "question_entities": […], "candidates": […]}'
+    return {line.question: line for line in read_json_lines(file, Given, expected)}
 
 
 def of_file(
