@@ -61,15 +61,15 @@ def _name_of(folder: Path) -> str:
 
 def tables_of(tables: Sequence[RawTable]) -> list[RawTable]:
     """Combine tables with the same columns whose files differ by their folder or by a number: `sales_2020.csv`."""
-    groups: dict[object, list[RawTable]] = {}
+    groups: dict[tuple[object, ...], list[RawTable]] = {}
     for number, raw in enumerate(tables):
         kind = _NUMBERS.sub("_", stem_of(Path(raw.file))).strip("_")
-        key = (kind, raw.typed, frozenset(raw.table.column_names)) if kind and not raw.name else number
+        key = (kind, raw.typed, frozenset(raw.table.column_names)) if kind and not raw.name else (number,)
         groups.setdefault(key, []).append(raw)
-    return [_combined(group) if len(group) > 1 else group[0] for group in groups.values()]
+    return [_combined(str(key[0]), group) if len(group) > 1 else group[0] for key, group in groups.items()]
 
 
-def _combined(tables: Sequence[RawTable]) -> RawTable:
+def _combined(name: str, tables: Sequence[RawTable]) -> RawTable:
     """Return one table with the folder or name of each row's file in a column."""
     first, places = tables[0], _places(Path(raw.file) for raw in tables)
     parts, lines = [], []
@@ -81,7 +81,6 @@ def _combined(tables: Sequence[RawTable]) -> RawTable:
             reduce(lambda table, column: table.append_column(column[0], column[1].cast(STRING)), told, raw.table)
         )
         lines.append(raw.lines if raw.lines is not None else pa.array(np.arange(count) + raw.first_line))
-    name = _NUMBERS.sub("_", stem_of(Path(first.file))).strip("_")
     return replace(
         first, table=concatenated(parts), file=str(Path(first.file).parent), lines=pa.concat_arrays(lines), name=name
     )

@@ -334,6 +334,11 @@ def typed_by_content(column: pa.ChunkedArray, *, dates_only: bool = False) -> pa
     return dates if dates is not None else worded if is_worded else cleaned
 
 
+def with_dates(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert a text column to dates if its texts are dates, and leave any other column as it is."""
+    return typed_by_content(column, dates_only=True) if is_text(column.type) else column
+
+
 def typed_with_unit(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
     """Convert a text column to its narrowest type, and to numbers if all cells have the same unit: `$1,200`, `45 %`.
 

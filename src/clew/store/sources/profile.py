@@ -447,7 +447,7 @@ def _with_shared_columns(
             and one.filled
             and _share(one.values, other.columns[one.name].values) >= MIN_UNSPOKEN
         ]
-        for columns in _combinations([one.name for one in shared]):
+        for columns in _combinations([one.name for one in shared][:MAX_SHARED_COLUMNS], 2):
             is_one_row = tell_apart([contents[other.table.name][one] for one in columns])
             if is_one_row and not tell_apart([own[one] for one in columns]):
                 if _share_of_rows(own, contents[other.table.name], columns) >= MIN_UNSPOKEN:
@@ -456,10 +456,10 @@ def _with_shared_columns(
     return replace(profile, table=replace(profile.table, foreign=(*profile.table.foreign, *found)))
 
 
-def _combinations(columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the pairs of a few columns, then larger combinations."""
-    for count in range(2, MAX_PANEL_COLUMNS + 1):
-        yield from combinations(columns[:MAX_SHARED_COLUMNS], count)
+def _combinations(columns: Sequence[str], least: int) -> Iterator[tuple[str, ...]]:
+    """Yield the combinations of at least some number of columns, the smallest first."""
+    for count in range(least, MAX_PANEL_COLUMNS + 1):
+        yield from combinations(columns, count)
 
 
 def _share_of_rows(own: Content, other: Content, columns: Sequence[str]) -> float:
@@ -603,12 +603,11 @@ def _panel(profile: TableProfile, content: Content) -> tuple[str, ...]:
         for name, one in profile.columns.items()
         if one.kind in ("text", "date", "integer") and one.distinct > 1 and not one.empty
     ]
-    for count in range(1, MAX_PANEL_COLUMNS + 1):
-        for names in combinations(fitting[:12], count):
-            kinds = {profile.columns[name].kind for name in names}
-            combined = math.prod(profile.columns[name].distinct for name in names)
-            is_worded = kinds != {"integer"} if count > 1 else kinds == {"date"}
-            is_full = profile.rows <= combined <= 2 * profile.rows
-            if is_worded and is_full and tell_apart([content[name] for name in names]):
-                return names
+    for names in _combinations(fitting[:12], 1):
+        kinds = {profile.columns[name].kind for name in names}
+        combined = math.prod(profile.columns[name].distinct for name in names)
+        is_worded = kinds != {"integer"} if len(names) > 1 else kinds == {"date"}
+        is_full = profile.rows <= combined <= 2 * profile.rows
+        if is_worded and is_full and tell_apart([content[name] for name in names]):
+            return names
     return ()

@@ -42,9 +42,8 @@ from clew.store.sources.pieces import (
     as_edges,
     as_nodes,
     is_plainly,
-    is_text,
-    typed_by_content,
     unclear,
+    with_dates,
 )
 from clew.store.sources.profile import profile_column, profile_tables
 from clew.store.sources.rdf import RdfGraph
@@ -363,15 +362,11 @@ def _are_things(table: pa.Table, columns: Mapping[str, str]) -> bool:
     if not is_vague(table.column_names, columns):
         return False
     ends = [table[roles[role]] for role in ("head", "tail")]
-    if any(pa.types.is_temporal(_typed(end).type) for end in ends):
+    if any(pa.types.is_temporal(with_dates(end).type) for end in ends):
         return True
     name = roles.get("relation")
     is_free = name not in (None, columns.get("relation")) and table.num_rows > MAX_UNLIKE
     return is_free and name is not None and profile_column(name, table[name]).is_unique
-
-
-def _typed(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    return typed_by_content(cells, dates_only=True) if is_text(cells.type) else cells
 
 
 def _files(path: Path, found: _Found, follow_links: bool) -> list[Path]:

@@ -37,8 +37,8 @@ from clew.store.sources.pieces import (
     is_text,
     lists_of,
     short_names,
-    typed_by_content,
     typed_with_unit,
+    with_dates,
 )
 from clew.store.sources.profile import TableProfile, nouns_of, profile_tables, split_lists, tell_apart
 from clew.store.sources.totals import repeated_headers, total_rows
@@ -102,9 +102,8 @@ def read_database(source: str | Path, options: SourceOptions) -> tuple[Tables, l
             skipped = [name for name, cells in values.items() if any(isinstance(cell, bytes) for cell in cells)]
             binary += [f"{table.name}.{name}" for name in skipped]
             declared[table.name] = table
-            contents[table.name] = {
-                name: _content(column_of(cells)) for name, cells in values.items() if name not in skipped
-            }
+            kept = {name: column_of(cells) for name, cells in values.items() if name not in skipped}
+            contents[table.name] = {name: with_dates(pa.chunked_array([cells])) for name, cells in kept.items()}
     if binary:
         notes.append(f"Not read from {shown}, as they hold binary data: {', '.join(binary)}.")
     if empty := [name for name, content in contents.items() if not any(map(len, content.values()))]:
@@ -163,12 +162,6 @@ def _typed(raw: RawTable) -> dict[str, tuple[pa.ChunkedArray, str]]:
         is_code = is_decimal and f"_{plain(column)}".endswith(KEY_ENDINGS)  # 11.10 is not 11.1
         found[column] = (cells, "") if is_code or plain(column).endswith("_name") else (typed, unit)
     return found
-
-
-def _content(column: pa.Array) -> pa.ChunkedArray:
-    """Convert a column of a database, parsing dates written as text."""
-    cells = pa.chunked_array([column])
-    return typed_by_content(cells, dates_only=True) if is_text(cells.type) else cells
 
 
 def _loaded(
