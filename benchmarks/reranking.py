@@ -167,8 +167,8 @@ def train(given):
                 own |= {n: fitted.model.predict(rows[starts[n] : starts[n + 1]]).tolist() for n in split["test"]}
                 if name in EXPLAINED:
                     found.append(permutation_importance(part(split["test"]), columns, fitted.model.predict, repeats=10))
-                    if fitted.own_importance:
-                        importance[f"{key}|own"] = fitted.own_importance
+                    if "importance" in fitted.told:
+                        importance[f"{key}|own"] = fitted.told["importance"]
             scores[key] = [own[n] for n in judged]
             print(key, fitted.told, flush=True)
             told = [one for fold in found for one in fold]

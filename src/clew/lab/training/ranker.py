@@ -78,16 +78,22 @@ class TreeSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeFit:
-    """The best trees, their settings, and CatBoost's importance of each column in percent."""
+class FittedTable:
+    """A fitted model, the arrays and numbers to save, and facts about the fit."""
 
-    trees: ObliviousTrees
-    settings: Mapping[str, float]
-    importance: FloatArray
+    model: TabularModel
+    arrays: Mapping[str, FloatArray]
+    numbers: Mapping[str, float]
+    told: Mapping[str, Any]
 
 
-def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSettings = TreeSettings()) -> TreeFit:
-    """Search the grid, with early stopping on the validation questions."""
+def fit_trees(
+    train: FeatureTable, validation: FeatureTable, columns: Sequence[str], settings: TreeSettings = TreeSettings()
+) -> FittedTable:
+    """Search the grid, with early stopping on the validation questions.
+
+    The facts include CatBoost's importance of each feature in percent.
+    """
     with needing("train", "catboost"):
         import catboost
     learning = catboost.Pool(train.rows, train.right.astype(np.float64))
@@ -113,7 +119,13 @@ def fit_trees(train: FeatureTable, validation: FeatureTable, settings: TreeSetti
 
     grid = product(settings.learning_rates, settings.depths)
     model, chosen = min((fitted(*one) for one in grid), key=lambda one: one[1]["validation_rmse"])
-    return TreeFit(_as_arrays(model), chosen, np.asarray(model.get_feature_importance(), dtype=np.float64))
+    importance: dict[str, float] = {}
+    for column, value in zip(columns, model.get_feature_importance(), strict=True):
+        importance[column] = importance.get(column, 0.0) + float(value)
+    trees = _as_arrays(model)
+    arrays = {"features": trees.features.astype(np.float64), "borders": trees.borders, "leaves": trees.leaves}
+    numbers = {"scale": trees.scale, "bias": trees.bias}
+    return FittedTable(trees, arrays, numbers, {**chosen, "importance": importance})
 
 
 def _as_arrays(model: Any) -> ObliviousTrees:
@@ -197,18 +209,7 @@ def train_ranker(
         "data": {**data, **results},
     }
     parts = RankerParts(card.model_copy(update=update), fitted.arrays)
-    return TrainedRanker(parts, tuple(importance), fitted.own_importance)
-
-
-@dataclass(frozen=True, eq=False)
-class FittedTable:
-    """A fitted model, the arrays and numbers to save, and facts about the fit."""
-
-    model: TabularModel
-    arrays: Mapping[str, FloatArray]
-    numbers: Mapping[str, float]
-    told: Mapping[str, Any]
-    own_importance: Mapping[str, float] = field(default_factory=dict)
+    return TrainedRanker(parts, tuple(importance), fitted.told.get("importance", {}))
 
 
 def fit_table(
@@ -216,14 +217,7 @@ def fit_table(
 ) -> FittedTable:
     """Fit a linear, logistic or CatBoost ranker. `watched` rows select its settings."""
     if settings.kind == "catboost":
-        fit = fit_trees(table, watched, settings.trees)
-        trees = fit.trees
-        own: dict[str, float] = {}
-        for column, value in zip(columns, fit.importance.tolist(), strict=True):
-            own[column] = own.get(column, 0.0) + value
-        arrays = {"features": trees.features.astype(np.float64), "borders": trees.borders, "leaves": trees.leaves}
-        numbers = {"scale": trees.scale, "bias": trees.bias}
-        return FittedTable(trees, arrays, numbers, {**fit.settings, "importance": own}, own)
+        return fit_trees(table, watched, columns, settings.trees)
     fit_model = fit_logistic if settings.kind == "logistic" else fit_linear
     models = {l2: fit_model(table.rows, table.right, l2) for l2 in sorted(settings.penalties, reverse=True)}
     penalty, model = max(models.items(), key=lambda one: hit_at_1(watched, one[1].predict(watched.rows)))

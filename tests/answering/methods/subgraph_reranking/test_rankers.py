@@ -75,15 +75,16 @@ def test_catboost_and_our_reading_of_its_trees_agree():
     rows = rng.normal(size=(300, 4)).astype(np.float32).astype(np.float64)
     right = rows[:, 0] * rows[:, 1] > 0
     table = FeatureTable(rows, right, np.arange(0, 301, 10))
-    fit = fit_trees(table, table, TreeSettings((0.1,), (3, 5), 80, 80, seed=1))
+    fit = fit_trees(table, table, "abcd", TreeSettings((0.1,), (3, 5), 80, 80, seed=1))
     import catboost
 
     model = catboost.CatBoostRegressor(
-        learning_rate=fit.settings["learning_rate"], depth=int(fit.settings["depth"]), iterations=80, border_count=64,
+        learning_rate=fit.told["learning_rate"], depth=int(fit.told["depth"]), iterations=80, border_count=64,
         random_seed=1, verbose=False, allow_writing_files=False, thread_count=2,
     ).fit(rows, right.astype(float), eval_set=(rows, right.astype(float)))  # fmt: skip
-    assert fit.trees.predict(rows) == pytest.approx(model.predict(rows), abs=1e-9)
-    assert np.argsort(-fit.importance)[:2].tolist() in ([0, 1], [1, 0])
+    assert fit.model.predict(rows) == pytest.approx(model.predict(rows), abs=1e-9)
+    importance = fit.told["importance"]
+    assert set(sorted(importance, key=importance.__getitem__)[2:]) == {"a", "b"}
 
 
 def test_trees_without_levels_predict_their_bias():
