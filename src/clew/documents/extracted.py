@@ -6,6 +6,7 @@ The output is a text with the spans of its pages, headings, paragraphs and table
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -91,6 +92,12 @@ def markdown(cells: Cells, rows: Sequence[Sequence[str]] | None = None) -> str:
     lines += [_line(cells.header), "|" + " --- |" * len(cells.header)]
     lines += [_line(row) for row in (cells.rows if rows is None else rows)]
     return "\n".join(lines)
+
+
+def row_cells(line: str) -> list[str]:
+    """Return the cells of a row of a Markdown table."""
+    cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+    return [cell.replace("\\|", "|").strip() for cell in cells]
 
 
 def _line(row: Sequence[str]) -> str:

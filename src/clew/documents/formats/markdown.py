@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from clew.documents.extracted import Extracted, cells_of
+from clew.documents.extracted import Extracted, cells_of, row_cells
 from clew.documents.formats.text_file import BlockCollector, Lines, read_text
 
 ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*(?:\{#[\w.:-]+[^}]*\})?[ \t]*$")
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
 RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-CELL = re.compile(r"(?<!\\)\|")
 ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,4}[.)])[ \t]+\S")
 HTML_HEADING = re.compile(r"\s*<h([1-6])[^>]*>([^<]+)</h[1-6]>\s*$", re.IGNORECASE)
 BOLD_QUESTION = re.compile(r"\s*(?:\*\*|__)(?=\S)(.{5,250}\?)(?:\*\*|__)\s*$")
@@ -110,16 +109,12 @@ class _MarkdownScan:
         if row + 1 >= len(self._lines) or "|" not in self._lines.whole(row):
             return False
         rule = self._lines.whole(row + 1)
-        return "-" in rule and bool(RULE.match(rule)) and len(_cells(self._lines.whole(row))) == len(_cells(rule))
+        return "-" in rule and bool(RULE.match(rule)) and len(row_cells(self._lines.whole(row))) == len(row_cells(rule))
 
     def _take_table(self, row: int, caption: str) -> int:
         last = row + 2
         while last < len(self._lines) and "|" in self._lines.whole(last):
             last += 1
-        rows = [_cells(self._lines.whole(number)) for number in (row, *range(row + 2, last))]
+        rows = [row_cells(self._lines.whole(number)) for number in (row, *range(row + 2, last))]
         self.found.table(row, last, cells_of(rows, caption))
         return last
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.replace("\\|", "|").strip() for cell in CELL.split(line.strip().removeprefix("|").removesuffix("|"))]

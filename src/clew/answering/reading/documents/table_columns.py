@@ -13,11 +13,11 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from clew.documents.extracted import row_cells
 from clew.store.sources.pieces import is_number, is_text, typed_with_unit
 from clew.store.sources.profile import MAX_NAME_CHARS, ColumnProfile, profile_column
 from clew.store.sources.totals import repeated_headers, total_rows
 
-CELL = re.compile(r"(?<!\\)\|")
 EMPTY = frozenset({"", "-", "–", "—", "na", "n/a", "nan", "null", "none", "?", "..", "...", "*"})
 TRUTHS = {"yes": "true", "no": "false", "y": "true", "n": "false", "✓": "true", "✗": "false"}
 UNIT, TITLE_UNIT = re.compile(r"\(([^()\d]+)\)\s*$"), re.compile(r"\((in [^()\d]+)\)\s*$")
@@ -150,10 +150,10 @@ def read_table(text: str, title: str = "", node: int = 0) -> Table | None:
         start += len(line) + 1
     if len(lines) < 2:
         return None
-    header = _cells(lines[0][0])
+    header = row_cells(lines[0][0])
     rows = []
     for line, begin, end in lines[2:]:
-        cells = _cells(line)[: len(header)]
+        cells = row_cells(line)[: len(header)]
         rows.append(TableRow(tuple(cells + [""] * (len(header) - len(cells))), begin, end, node))
     return Table(title, tuple(header), tuple(rows))
 
@@ -166,11 +166,6 @@ def joined(tables: Sequence[Table]) -> Table:
 def is_empty(cell: str) -> bool:
     """Return whether a cell is empty."""
     return cell.strip().lower() in EMPTY
-
-
-def _cells(line: str) -> list[str]:
-    parts = CELL.split(line.strip().removeprefix("|").removesuffix("|"))
-    return [part.strip().replace("\\|", "|") for part in parts]
 
 
 def cleaned(table: Table) -> Table:
