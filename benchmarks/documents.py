@@ -17,7 +17,6 @@ import resource
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
@@ -34,7 +33,7 @@ from clew.core.plots import Axis, Series, line_plot
 from clew.core.types import NodeSet, Ranking
 from clew.documents.building import build_documents
 from clew.documents.passage_graph import EdgeOptions, density
-from clew.documents.rows import corpus_tables
+from clew.documents.rows import TitledText, corpus_tables
 from clew.lab.datasets.base import question_base
 from clew.lab.datasets.load import load_dataset
 from clew.lab.evaluation.benchmark import Benchmark
@@ -46,14 +45,7 @@ NEIGHBOURS = (1, 5, 20, 50)
 METHOD = KnowledgeGraphPrompting()
 
 
-@dataclass(frozen=True)
-class Text:
-    key: str
-    title: str
-    text: str
-
-
-def made_up(count: int, seed: int = 0) -> list[Text]:
+def made_up(count: int, seed: int = 0) -> list[TitledText]:
     chance = random.Random(seed)
     numbers = np.random.default_rng(seed)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
@@ -70,7 +62,7 @@ def made_up(count: int, seed: int = 0) -> list[Text]:
         for _ in range(4):  # mostly neighbours in the list of names: clusters, as real topics are
             other = (place + chance.randint(-20, 20)) % count if chance.random() < 0.7 else chance.randrange(count)
             words.insert(chance.randrange(len(words)), names[other])
-        texts.append(Text(f"{place:06d}", names[place], f"{names[place]} is {' '.join(words)}."))
+        texts.append(TitledText(f"{place:06d}", names[place], f"{names[place]} is {' '.join(words)}."))
     return texts
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -200,20 +200,12 @@ def _table_key(file: str, place: int) -> str:
     return f"{file}#table={place + 1:05d}"
 
 
-class TitledText(Protocol):
-    """A text with a title and a unique key."""
+class TitledText(NamedTuple):
+    """A text of a corpus with its unique key and its subject, which may be empty or unusable."""
 
-    @property
-    def key(self) -> str:
-        """Unique key in the corpus."""
-
-    @property
-    def title(self) -> str:
-        """Subject of the text. May be empty or unusable."""
-
-    @property
-    def text(self) -> str:
-        """The text."""
+    key: str
+    title: str
+    text: str
 
 
 def corpus_tables(

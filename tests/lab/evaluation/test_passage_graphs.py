@@ -11,7 +11,7 @@ from clew.answering.methods.catalog import create
 from clew.core.errors import InputError
 from clew.core.types import Answer, Candidate, NodeRef, Passage
 from clew.documents.passage_graph import EdgeOptions
-from clew.documents.rows import corpus_tables
+from clew.documents.rows import TitledText, corpus_tables
 from clew.lab.datasets.questions import Question
 from clew.lab.evaluation.benchmark import Benchmark
 from clew.lab.evaluation.judging import structures_in
@@ -23,17 +23,12 @@ sys.path.append(str(ROOT / "benchmarks"))
 from passage_graphs import seed_neighbours, structural_questions
 
 
-class Text:
-    def __init__(self, key, text):
-        self.key, self.title, self.text = key, key, text
-
-
 def test_neighbours_of_the_seeds_hold_the_gold_passages_or_not(tmp_path):
     texts = [
-        Text("Blue Song", "Blue Song was written by Ann Lee in Oslo."),
-        Text("Ann Lee", "Ann Lee was born in Bergen."),
-        Text("Red Song", "Red Song mentions nobody at all."),
-        Text("Bo Ray", "Bo Ray was born in Kiel."),
+        TitledText("Blue Song", "Blue Song", "Blue Song was written by Ann Lee in Oslo."),
+        TitledText("Ann Lee", "Ann Lee", "Ann Lee was born in Bergen."),
+        TitledText("Red Song", "Red Song", "Red Song mentions nobody at all."),
+        TitledText("Bo Ray", "Bo Ray", "Bo Ray was born in Kiel."),
     ]
     build(corpus_tables(texts, EdgeOptions(("mentions",))), tmp_path / "kb")
     tools = OpenBase.open(tmp_path / "kb", embedder="hash")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from clew.core.errors import CorruptError, FormatError, InputError
 from clew.core.version import __version__
 from clew.documents.passage_graph import EdgeOptions
-from clew.documents.rows import corpus_tables
+from clew.documents.rows import TitledText, corpus_tables
 from clew.lab.datasets.questions import Dataset, Paragraph
 from clew.models.embedding.opening import PASSAGES, open_embedder
 from clew.models.settings import Settings
@@ -48,13 +48,13 @@ def question_base(dataset: Dataset, question: str, edges: EdgeOptions | None = N
 
 def _corpus_base(name: str, paragraphs: Sequence[Paragraph], edges: EdgeOptions, say: Say, note: Say) -> Path:
     # Hash the input, not the tables: computing the edges is expensive.
-    texts = [(paragraph.key, paragraph.title, paragraph.text) for paragraph in paragraphs]
+    texts = [TitledText(paragraph.key, paragraph.title, paragraph.text) for paragraph in paragraphs]
     digest = hashlib.sha256(json.dumps([_BUILDER, texts, asdict(edges)]).encode()).hexdigest()
 
     def tables() -> Tables:
         say("edges between passages")
         embedder = open_embedder(PASSAGES) if {"knn", "mdr"} & set(edges.kinds) else None
-        return corpus_tables(paragraphs, edges, embedder)
+        return corpus_tables(texts, edges, embedder)
 
     return _cached(name, digest, tables, say, note)
 

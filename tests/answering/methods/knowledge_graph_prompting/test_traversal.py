@@ -1,7 +1,6 @@
 """Algorithm 1 against a naive reference, and what a walk over real passages finds."""
 
 from collections import deque
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,7 +23,7 @@ from clew.core.errors import InputError
 from clew.core.trace import Recorder
 from clew.core.types import Passage, Path
 from clew.documents.passage_graph import EdgeOptions
-from clew.documents.rows import corpus_tables
+from clew.documents.rows import TitledText, corpus_tables
 from clew.lab.datasets.questions import Dataset, Question
 from clew.lab.evaluation.benchmark import GoldenPassages
 from clew.models.embedding.onnx import asking_on
@@ -102,19 +101,12 @@ def test_what_a_passage_adds_is_the_weight_of_terms_the_path_lacks():
     assert added_share(covered, present, np.array([1.0, 2.0, 1.0])).tolist() == [0.5, 0.75]
 
 
-@dataclass
-class Text:
-    key: str
-    title: str
-    text: str
-
-
 CORPUS = [
-    Text("a", "The Simpsons", "The Simpsons is a series. Its music was written by Alf Clausen."),
-    Text("b", "Alf Clausen", "Alf Clausen is a composer. He was born in Minneapolis in 1941."),
-    Text("c", "Futurama", "Futurama is a series with music by Christopher Tyng."),
-    Text("d", "Minneapolis", "Minneapolis is a city on the Mississippi."),
-    Text("e", "Rain", "Rain falls from clouds."),
+    TitledText("a", "The Simpsons", "The Simpsons is a series. Its music was written by Alf Clausen."),
+    TitledText("b", "Alf Clausen", "Alf Clausen is a composer. He was born in Minneapolis in 1941."),
+    TitledText("c", "Futurama", "Futurama is a series with music by Christopher Tyng."),
+    TitledText("d", "Minneapolis", "Minneapolis is a city on the Mississippi."),
+    TitledText("e", "Rain", "Rain falls from clouds."),
 ]
 
 
