@@ -134,7 +134,7 @@ def test_the_runner_stands_alone(tmp_path):
 
 def test_an_estimate_counts_each_request_once_and_pays_nothing(tmp_path):
     store = ReplyStore(tmp_path / "replies.sqlite")
-    model = EstimatingModel("m", Price(1.0, 2.0), store=store)
+    model = EstimatingModel("m", Price(input=1.0, output=2.0), store=store)
     asked = [request(n, schema=SCHEMA) for n in (1, 2, 1)]
     replies = [json.loads(done.text) for done in model.complete(asked)]
     assert replies[0]["relation"] == "directed_by"

@@ -496,7 +496,7 @@ class TestKeysAndSettings:
 def test_a_dated_version_costs_what_its_model_costs():
     from clew.models.prices import FREE, PriceTable
 
-    table = PriceTable({"gpt-4o": Price(2.5, 10.0), "gpt-4o-mini": Price(0.15, 0.6)})
-    assert table.of("gpt-4o-mini-2024-07-18") == Price(0.15, 0.6)
-    assert table.of("gpt-4o-2024-08-06") == Price(2.5, 10.0)
+    table = PriceTable({"gpt-4o": Price(input=2.5, output=10.0), "gpt-4o-mini": Price(input=0.15, output=0.6)})
+    assert table.of("gpt-4o-mini-2024-07-18") == Price(input=0.15, output=0.6)
+    assert table.of("gpt-4o-2024-08-06") == Price(input=2.5, output=10.0)
     assert table.of("gpt-4o-audio") == FREE

@@ -17,13 +17,13 @@ from clew.models.reply_store import ReplyStore, digest
 from clew.models.tokens import count_request_tokens, count_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(BaseModel):
     """Dollars per million tokens, and the context length if known."""
 
-    input: float = 0.0
-    output: float = 0.0
-    context: int | None = None
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    context: int | None = Field(default=None, gt=0)
 
     def dollars(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the cost of these tokens."""
@@ -31,23 +31,16 @@ class Price:
 
     def discounted(self, share: float) -> Price:
         """Return the price multiplied by `share`."""
-        return Price(self.input * share, self.output * share, self.context)
+        return Price(input=self.input * share, output=self.output * share, context=self.context)
 
 
-FREE = Price()
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    context: int | None = Field(None, gt=0)
+FREE = Price(input=0, output=0)
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid")
     batch_discount: float | None = Field(None, ge=0, le=1)
-    models: dict[str, _Row] = Field(default_factory=dict)
+    models: dict[str, Price] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class PriceTable:
         shipped = Path(__file__).with_name("prices.toml")
         there = [shipped] if own is None or not own.is_file() else [shipped, own]
         files = [read_toml(file, _File, "not a price table") for file in there]
-        rows = {name: Price(**row.model_dump()) for file in files for name, row in file.models.items()}
+        rows = {name: price for file in files for name, price in file.models.items()}
         discounts = [file.batch_discount for file in files if file.batch_discount is not None]
         return cls(rows, discounts[-1] if discounts else 1.0)
 
