@@ -214,7 +214,7 @@ def number_of(text: str) -> float | None:
         parts = re.split(r"[- ]", plain)
         return sum(words.numbers[part] for part in parts) if all(part in words.numbers for part in parts) else None
     plain = re.sub(r"['  ]", "", plain)
-    grouped = re.fullmatch(r"([-+]?\d{1,3}(?:([.,])\d{3})(?:\2\d{3})*)([.,]\d+)?", plain)
+    grouped = re.fullmatch(r"([-+]?[1-9]\d{0,2}(?:([.,])\d{3})(?:\2\d{3})*)([.,]\d+)?", plain)
     if grouped and (grouped[3] is None or grouped[3][0] != grouped[2]):
         whole = grouped[1].replace(grouped[2], "")
         plain = whole + (grouped[3].replace(",", ".") if grouped[3] else "")
