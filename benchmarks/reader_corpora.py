@@ -261,6 +261,7 @@ class Source:
         """Add the questions that mean one query, if a plan says it."""
         vocabulary = Vocabulary(corpus.schema)
         for question in questions:
+            query, kind = None, UNSAID
             try:
                 query, mentions = corpus.converted(convert(), question)
                 spans = sorted((question.find(one["text"]), len(one["text"]), one["name"]) for one in mentions)
@@ -269,19 +270,18 @@ class Source:
                     for one in quantities(question)
                     if not any(a < one.end and one.start < a + b for a, b, _ in spans)
                 ]
-                plan = plan_of(query, vocabulary, [name for *_, name in spans], outside)
+                kind = plan_of(query, vocabulary, [name for *_, name in spans], outside).form
             except (NoPlanError, Refused, ClewError, ValueError) as reason:
                 self.reasons[f"{type(reason).__name__} {reason}"[:90]] += 1
-                if "the question does not" not in str(reason) and self.rng.random() < UNSAID_SHARE:
-                    self.schemas[name] = _described(name, corpus.schema)
-                    line = {"schema": name, "kind": UNSAID, "question": question, "mentions": [], "query": None}
-                    self.questions.append(line)
+                if query is None and ("the question does not" in str(reason) or self.rng.random() >= UNSAID_SHARE):
+                    continue
+            said = {"mentions": mentions, "query": str(query)} if query else {"mentions": [], "query": None}
+            self.schemas[name] = _described(name, corpus.schema)
+            self.questions.append({"schema": name, "kind": kind, "question": question, **said})
+            if kind == UNSAID:
                 continue
             self.reasons["converted"] += 1
-            self.forms[plan.form] += 1
-            self.schemas[name] = _described(name, corpus.schema)
-            line = {"schema": name, "kind": plan.form, "question": question, "mentions": mentions, "query": str(query)}
-            self.questions.append(line)
+            self.forms[kind] += 1
 
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

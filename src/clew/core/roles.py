@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from clew.core.query import Constant, Expression, Query, Var, find
+from clew.core.query import AnyQuery, Constant, Expression, Query, Var, find
 from clew.core.schema import Schema
 from clew.core.types import UnknownName
 
@@ -100,6 +100,9 @@ class Parse:
     """Whether the interpretation explains little of the question and may be wrong."""
     unknown: tuple[UnknownName, ...] = ()
     """Names in the question that the base does not have."""
+    rows: AnyQuery | None = None
+    """A likelier query for rows of values, which no interpretation can say. It has the certainty `rows_certainty`."""
+    rows_certainty: float = 0.0
 
 
 class Parser(Protocol):

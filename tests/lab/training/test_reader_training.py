@@ -1,15 +1,19 @@
 """The reader is trained on schemas with questions, and written as it is opened."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 
 from clew.answering.reading.encoders import Encoders
+from clew.answering.reading.query_tokens import CODES, WORDS, Terms
+from clew.answering.reading.query_writer import QueryWriter, SchemaText
 from clew.core.errors import SourceError
 from clew.lab.training.reader.choice import answered_schemas, has_answered, read_answered
 from clew.lab.training.reader.examples import normal, read_sources
 from clew.lab.training.reader.fitting import word_tokens
+from clew.lab.training.reader.writer import Readings, written_examples
 from clew.models.embedding.onnx import DIMENSION
 
 SCHEMAS = [("films", "Film", "Person", "directed_by", "cost"), ("books", "Book", "Author", "written_by", "pages")]
@@ -94,6 +98,7 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
     from clew.lab.training.networks import EncoderSize, exported_encoder
     from clew.lab.training.reader.choice import ChoiceSettings
     from clew.lab.training.reader.fitting import ReaderSettings, fit_reader, measure
+    from clew.lab.training.reader.writer import WriterSettings
 
     words, teacher = ["[MASK]", "[SEP]", "[CLS]", "[UNK]", "[PAD]", "film", "by", "is", "who"], tmp_path / "teacher"
     shape = {"hidden_size": 36, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
@@ -101,7 +106,8 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
     vocabulary = {word: place for place, word in enumerate(words)}
     transformers.BertTokenizerFast(vocab=vocabulary).save_pretrained(teacher)
     choice = ChoiceSettings(epochs=2, batch=4, teacher=str(teacher), teacher_epochs=1)
-    steps = {"epochs": 4, "choice": choice, "batch": 4, "step": 4, "rate": 3e-4, "folds": 2}
+    writer = WriterSettings(epochs=6, batch=4, layers=1, inner=32, options=4, rate=3e-4, decoder_rate=1e-3)
+    steps = {"epochs": 4, "choice": choice, "writer": writer, "batch": 4, "step": 4, "rate": 3e-4, "folds": 2}
     settings, schemas, out = (
         ReaderSettings(**steps, size=EncoderSize(1, 12, 64)),
         read_sources([source]),
@@ -111,7 +117,12 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
     bases = answered_schemas([answered], asked)
     figures = fit_reader(schemas, (bases, asked), out, settings, {"seed": 0}, lambda _: None)
     assert figures["loss"] < figures["first_loss"]
+    assert figures["writer_loss"] < figures["first_writer_loss"]
     encoders = Encoders(out)
+    text = SchemaText(schemas[0].vocabulary)
+    read = QueryWriter(encoders).read("who is A ( film ) by", text, lambda: np.zeros(text.symbols.size))
+    assert read.states.shape[1] == DIMENSION
+    assert all(draft.score < 0 for draft in QueryWriter(encoders).write(read, Terms()))
     assert encoders.meaning(["who directed • film •"]).shape == (1, DIMENSION)
     options = ["A → directed by → person", "count : film"]
     told = encoders.choose(["who is A ( film ) by"] * 2, options, [-1.0, -2.0], [(0.0, 0.0)] * 2, 260)
@@ -122,3 +133,17 @@ def test_training_lowers_the_loss_and_writes_what_the_reader_opens(source, answe
     with torch.inference_mode():
         (states,) = again(torch.tensor(word_tokens()([text]))).last_hidden_state
     assert np.corrcoef(states.mean(0), encoders.meaning([text])[0])[0, 1] > 0.95
+
+
+def test_examples_become_tokens_and_readings_keep_what_these_need(source):
+    schemas = read_sources([source])
+    examples = written_examples(schemas)
+    assert examples
+    readings = Readings([SchemaText(one.vocabulary) for one in schemas], random.Random(0))
+    for example in examples:
+        reading = readings.of(example)
+        symbols = readings.texts[example.schema].symbols
+        pointed = [reading.spans.codes[place - len(WORDS) - 1] for place in reading.targets if place > len(WORDS)]
+        assert pointed == [token for token in example.tokens if token >= symbols.types]
+        assert len(reading.ids) == max(reading.spans.ends) + 1
+    assert any(example.tokens == (CODES["none"],) for example in examples)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from clew.answering.queries.corrections import Corrections
 from clew.answering.reading.parsing import LearnedParser
 from clew.answering.reading.reader import LearnedReader
+from clew.answering.reading.writing import WritingReader
 from clew.answering.roles.rerank import KeepOrder, Listwise, Pairwise, Pointwise, Reranker, RerankerName
 from clew.core.errors import InputError
 from clew.core.roles import Chooser, Parse, Parser, Reader
@@ -33,7 +34,7 @@ def can_write(tools: OpenBase) -> bool:
 def reader_of(tools: OpenBase) -> LearnedReader:
     """Return the learned reader of a base."""
     cache = Settings.load().cache_folder / "reader"
-    return tools.get_or_create("reader", lambda: LearnedReader(tools.kb, tools.names, cache=cache))
+    return tools.get_or_create("reader", lambda: WritingReader(tools.kb, tools.names, cache=cache))
 
 
 def reader_parser(tools: OpenBase) -> Parser:

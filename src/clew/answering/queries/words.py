@@ -223,7 +223,8 @@ class Words:
                 return f"{have} the {most} {label}"
             ends = ("latest", "earliest") if kind == "date" else ("highest", "lowest")
             return f"{have} the {ends[not order.descending]} {label}"
-        edge = expression.over.edges[0] if isinstance(expression, ql.Aggregate) and expression.over else None
+        over = expression.over if isinstance(expression, ql.Aggregate) else None
+        edge = over.edges[0] if over is not None and over.edges else None
         if edge is None or edge.relation is None or not isinstance(expression, ql.Aggregate):
             return f"{have} the {most} connections"
         if selected := self.selected(expression, descending=order.descending):

@@ -1,4 +1,4 @@
-"""Two trained encoders of the reader: one embeds texts by meaning, one chooses among readings.
+"""Two trained encoders of the reader: one embeds texts by meaning, one reads questions with plans and with schemas.
 
 Both are fine-tuned from the embedder that ships with Clew. They use the word vectors from that embedder's file. They
 run in the calling thread, without torch.
@@ -33,6 +33,8 @@ UNKNOWN_TOKEN = 100
 """Id of [UNK] in the vocabulary of BERT, for a text without words."""
 BEGINNING = 4
 """Number of word pieces at the start of a question. They often show its form."""
+SCALE = ".scale"
+"""Ending of the names of scales: one per row of an int8 matrix."""
 WORD_PARTS = 3
 """Number of vectors that `word_features` concatenates."""
 
@@ -50,7 +52,10 @@ class ReadQuestion:
 
 @dataclass(frozen=True)
 class Encoders:
-    """The encoders, opened at first use. `folder` contains meaning.onnx, choice.onnx, heads.npz and card.json."""
+    """The encoders, opened at first use.
+
+    `folder` contains meaning.onnx, choice.onnx, heads.npz, writer.npz and card.json.
+    """
 
     folder: Path = SHIPPED
 
@@ -132,6 +137,18 @@ class Encoders:
         none = float(heads["none"][0] + heads["none"][1] * max(max(priors, default=LEAST_PRIOR), LEAST_PRIOR))
         every = np.array([none, *scores], dtype=np.float32)
         return round_network(every - np.logaddexp.reduce(every)), read_as
+
+    def states(self, ids: Sequence[int], second: int) -> Floats:
+        """Return a vector for each token of a question with a schema, which starts at the index `second`."""
+        return np.asarray(self._encoded(self._choice, ids, np.arange(len(ids)) >= second)[0], dtype=np.float32)
+
+    @cached_property
+    def writer(self) -> dict[str, Floats]:
+        """The matrices of the decoder that writes queries, by name."""
+        stored = read_arrays(self.folder / "writer.npz")
+        scales = {name.removesuffix(SCALE): one for name, one in stored.items() if name.endswith(SCALE)}
+        parts = {name: one.astype(np.float32) for name, one in stored.items() if not name.endswith(SCALE)}
+        return {name: one * scales[name] if name in scales else one for name, one in parts.items()}
 
     def word_vectors(self, words: Sequence[str]) -> Floats:
         """Return a vector of length 1 for each word, without its context."""

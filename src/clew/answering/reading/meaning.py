@@ -24,6 +24,8 @@ from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.plan import Plan
 from clew.answering.reading.quantities import Quantity, without_amount
 from clew.core.nouns import singular
+from clew.core.query import AnyQuery
+from clew.core.roles import Interpretation
 from clew.core.types import UnknownName
 from clew.store.index.tokens import Token, stem, stop_words, terms, tokenise
 
@@ -54,6 +56,8 @@ class Meaning:
     """Sum of the log-probabilities of its parts."""
     text: str
     """The plan in words, with letters for mentions."""
+    asked: Interpretation | AnyQuery | None = None
+    """The written query, for nodes or for rows. The plan then only outlines it: its form, numbers and values."""
 
     @property
     def share(self) -> float:
@@ -75,6 +79,8 @@ class Understanding:
     """Words that are linked to no node."""
     unknown: tuple[UnknownName, ...] = ()
     """Names that are missing in the base."""
+    is_sayable: bool = True
+    """Whether a query is likely to say the question. Otherwise only texts may answer it."""
 
 
 def joined(meanings: Sequence[Meaning]) -> list[Meaning]:
@@ -224,6 +230,9 @@ def unknown_spans(known: Understanding, schema_words: Collection[str]) -> list[t
                 runs[-1].append(word)
             else:
                 runs.append([word])
+    for run in runs:
+        while len(run) > 1 and are_like(run[0].text, schema_words):  # "import" before the name of a module
+            del run[0]
     return [
         (run[0].start, run[-1].end)
         for run in runs

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import cast
 
 from clew.answering.reading import words_file
 from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, explained_part, unexplained
@@ -50,9 +52,14 @@ class LearnedParser:
 
     def parsed(self, understanding: Understanding) -> Parse:
         """Convert the meanings of a question to queries."""
-        if not understanding.meanings:
-            return Parse(Interpretation.of_text(understanding.question), certainty=0.0)
-        first, *rest = understanding.meanings
+        meanings = [one for one in understanding.meanings if one.asked is None or isinstance(one.asked, Interpretation)]
+        if not understanding.is_sayable and not understanding.unknown:
+            kind = self._said_type(understanding.question)
+            if self.reader.is_written_about(kind):
+                return Parse(Interpretation.of_text(understanding.question, kind), certainty=0.0, is_loose=True)
+        if not meanings or meanings[0] is not understanding.meanings[0]:
+            return self._with_rows(understanding, meanings)
+        first, *rest = meanings
         best, *others = [
             self._with_columns(self.interpretation(understanding, meaning), understanding.question)
             for meaning in (first, *(one for one in rest[:OTHERS] if one.share >= UNLIKELY))
@@ -76,9 +83,20 @@ class LearnedParser:
             certainty = explained * first.share / sum(one.share for one in understanding.meanings)
         certainty = min([certainty, *(one.likelihood for one in first.named if one.is_certain)])
         is_incomplete = any(map(quantities, best.unexplained)) or leaves_neighbour(understanding.question, first)
+        is_incomplete |= (best.query.first or 1) > 1 and not best.query.order  # any of the answers
         if is_incomplete or self._left_attributes(best):
             certainty = min(certainty, INCOMPLETE)
         return Parse(best, tuple(others), certainty=certainty, is_loose=is_loose)
+
+    def _with_rows(self, understanding: Understanding, meanings: Sequence[Meaning]) -> Parse:
+        """Return a query for rows, besides the likeliest interpretation."""
+        parse = Parse(Interpretation.of_text(understanding.question), certainty=0.0)
+        if meanings:
+            parse = self.parsed(replace(understanding, meanings=tuple(meanings)))
+            parse = replace(parse, certainty=min(parse.certainty or 0.0, meanings[0].share))
+        if understanding.meanings and not isinstance(rows := understanding.meanings[0].asked, Interpretation | None):
+            return replace(parse, rows=rows, rows_certainty=understanding.certainty)
+        return parse
 
     def _said_type(self, question: str) -> str | None:
         """Return the type that a question names, if it names only one."""
@@ -124,7 +142,9 @@ class LearnedParser:
         question = understanding.question
         translator = Translator(self.reader.vocabulary, meaning.named, meaning.senses, meaning.numbers)
         said = without_amount(question) if meaning.plan.form in ("count", "sum") else question
-        left, asked = unexplained(said, meaning), translator.interpretation(meaning.plan)
+        is_written = isinstance(meaning.asked, Interpretation)
+        left = unexplained(said, meaning)
+        asked = cast(Interpretation, meaning.asked) if is_written else translator.interpretation(meaning.plan)
         if meaning.plan.form in ("compare_max", "compare_min") and asks_whether(question):
             asked = replace(asked, asks="truth", compared=translator.constant(meaning.plan.mentions[0]))
         is_left = left and understanding.is_english  # plans contain only English words

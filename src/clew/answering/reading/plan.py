@@ -164,12 +164,12 @@ class Wording:
                 return f"{plan.form.removeprefix('compare_')} {attribute} of {named}"
             case "most" | "fewest" if plan.of_rows and plan.hop is not None:
                 total = f"{'average' if plan.average else 'sum'} {attribute} of " if attribute else ""
-                return f"{plan.form} {total}{self._hop(plan.hop)} of each {self._type(plan.target)} : {body}"
+                return f"{plan.form} {total}{self.hop(plan.hop)} of each {self._type(plan.target)} : {body}"
             case "most" | "fewest":
-                counted = " ".join(self._hop(hop) for hop in (plan.through, plan.hop) if hop is not None)
+                counted = " ".join(self.hop(hop) for hop in (plan.through, plan.hop) if hop is not None)
                 return f"{plan.form} {counted} of {named}" if named else f"{plan.form} {counted} : {body}"
             case "each":
-                return f"count {self._hop(plan.hop or 0)} of each : {body}"
+                return f"count {self.hop(plan.hop or 0)} of each : {body}"
             case _ if attribute:
                 return f"{plan.form} {attribute} : {body}"
             case _:
@@ -183,10 +183,11 @@ class Wording:
         end = ""
         if plan.form == "exists" and len(plan.mentions) == 1:  # from one node to another
             end = f" {LETTERS[plan.mentions[0]]}"
-        path = " ".join(self._hop(hop) for hop in branch.hops)
+        path = " ".join(self.hop(hop) for hop in branch.hops)
         return f"not {start} {path}" if branch.negated else f"{start} {path}{end}"
 
-    def _hop(self, hop: int) -> str:
+    def hop(self, hop: int) -> str:
+        """Return a hop as text, with the type of its end."""
         row = self.vocabulary.schema.relations[hop // 2]
         arrow, label = ("→", row.display) if hop % 2 == 0 else ("←", row.inverse or row.display)
         said = " ".join(row.description.split()[:SHORT_DESCRIPTION])
@@ -200,7 +201,7 @@ class Wording:
         return None if requirement.attribute is None else self.vocabulary.attributes[requirement.attribute].owner
 
     def _requirement(self, requirement: Requirement) -> str:
-        name = "first" if requirement.hop is None else f"count {self._hop(requirement.hop)}"
+        name = "first" if requirement.hop is None else f"count {self.hop(requirement.hop)}"
         if requirement.attribute is not None:
             name = self.vocabulary.attributes[requirement.attribute].words
         if requirement.quantity is not None:

@@ -141,9 +141,9 @@ class Combiner:
     bias: float = 0.0
 
     @classmethod
-    def open(cls, folder: Path) -> Combiner:
+    def open(cls, folder: Path, name: str = "combiner.json") -> Combiner:
         """Read the fitted weights, or return a plain combiner if the folder has none."""
-        file = folder / "combiner.json"
+        file = folder / name
         return cls(**json.loads(file.read_text("utf-8"))) if file.is_file() else cls()
 
     def certainty(self, features: dict[str, float]) -> float:
@@ -251,7 +251,7 @@ class LearnedReader:
         if not is_huge(self.schema):
             return self
         touched = self._touched.of(question, find_named(question, self.kb, self.names)[1])
-        return LearnedReader(self.kb, self.names, weights=self.weights, schema=touched)
+        return type(self)(self.kb, self.names, weights=self.weights, schema=touched)
 
     @cached_property
     def _touched(self) -> TouchedSchemas:
@@ -363,7 +363,7 @@ class LearnedReader:
         self, question: str, taken: Sequence[tuple[NamedSpan, Sense]], cost: float, scorer: QuestionScorer
     ) -> list[Option]:
         """Return plans for one assignment of the names, with the plan and the question as the encoder reads them."""
-        numbers = [one for one in quantities(question) if not _overlaps(one, taken)][:MOST_NUMBERS]
+        numbers = [one for one in quantities(question) if not overlaps(one, taken)][:MOST_NUMBERS]
         code, words = self.schema.type_code, self.vocabulary.type_words
         spans = [TypedSpan(one.start, one.end, words(sense.type)) for one, sense in taken]
         types = [code[sense.type] for _, sense in taken]
@@ -598,7 +598,8 @@ def _different(proposals: Iterable[Proposal]) -> list[Proposal]:
     return list({one.plan: one for one in reversed(list(proposals))}.values())[::-1]
 
 
-def _overlaps(quantity: Quantity, taken: Sequence[tuple[NamedSpan, Sense]]) -> bool:
+def overlaps(quantity: Quantity, taken: Sequence[tuple[NamedSpan, Sense]]) -> bool:
+    """Return whether a number is a part of a name."""
     return any(quantity.start < one.end and one.start < quantity.end for one, _ in taken)
 
 

@@ -24,7 +24,7 @@ from clew.answering.methods.protocol import Method
 from clew.answering.methods.role_choice import ParserName, can_write, parser_for, reader_of, reranker_for
 from clew.answering.queries.interpretations import Execution, first_found, near, with_query
 from clew.answering.queries.linking import hierarchies, with_known_names
-from clew.answering.queries.query_answers import unknown_answer, with_table
+from clew.answering.queries.query_answers import answer_query, run_query, unknown_answer, with_table
 from clew.answering.queries.sentences import description
 from clew.answering.roles.rerank import Reranker, RerankerName
 from clew.core import trace
@@ -85,6 +85,10 @@ class FocusPlus(Method):
             span.note(certainty=parse.certainty, unknown=[one.text for one in parse.unknown])
         if parse.unknown:
             return unknown_answer(question, parse.unknown, 0.0)
+        if parse.rows is not None and parse.rows_certainty >= self.sure:
+            executed = run_query(tools.kb, tools.names, parse.rows, kinds=self.kinds)
+            if not executed.is_empty and not executed.unknown:
+                return replace(answer_query(tools.kb, question, executed), certainty=parse.rows_certainty)
         return self.written(self.ranked(question, parse, tools), tools)
 
     def written(self, answer: Answer, tools: OpenBase) -> Answer:

@@ -5,10 +5,11 @@ A source is a folder with `schemas.jsonl` and `questions.jsonl`, plain or gzippe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -28,6 +29,7 @@ from clew.answering.reading.plan import (
 from clew.answering.reading.quantities import Quantity, quantities
 from clew.answering.reading.scoring import COMPARED, TypedSpan, lettered, masked
 from clew.answering.reading.vocabulary import Hop, Vocabulary
+from clew.core import query as ql
 from clew.core.errors import SourceError
 from clew.core.query import Comparison
 from clew.core.schema import NodeType, Relation, Schema
@@ -51,7 +53,7 @@ _SAID: dict[str, Comparison] = {
 OF_TEXTS = ("=", "!=", "contains")
 """Operators of a plan for texts and booleans."""
 UNSAID = "unsaid"
-"""The kind of questions that the schema can answer but no plan can express."""
+"""The kind of questions that the schema can answer but no plan can express. Some have a query."""
 
 
 class _Type(BaseModel):
@@ -111,6 +113,10 @@ class Example:
     plan: Plan
     is_whole: bool = True
     """Whether the plan covers the whole query."""
+    query: ql.AnyQuery | None = None
+    """The query with letters for names, if no plan can express it."""
+    is_unlinked: bool = False
+    """Whether one of the names is not recognised."""
 
     @property
     def texts(self) -> list[str]:
@@ -144,7 +150,8 @@ class Example:
         text = self.question[: span.start] + (said.lower() if lower else said) + self.question[span.end :]
         spans, types = tuple(self.spans[place] for place in places), tuple(self.types[place] for place in places)
         plan = Plan("none", requirements=self.plan.requirements)
-        return replace(self, question=text, spans=spans, types=types, plan=plan, is_whole=False)
+        read = replace(self, question=text, spans=spans, types=types, plan=plan)
+        return replace(read, is_whole=False, query=None, is_unlinked=True)
 
     @property
     def categories(self) -> tuple[tuple[int, str], ...]:
@@ -306,8 +313,20 @@ def _example(record: _Question, vocabulary: Vocabulary) -> Example:
         try:
             return replace(example, plan=plan_of(query, vocabulary, names, outside))
         except NoPlanError as wrong:
-            raise SourceError(f"no plan for the query {record.query}: {wrong}") from None
+            if record.kind != UNSAID:
+                raise SourceError(f"no plan for the query {record.query}: {wrong}") from None
+            letters = dict(zip(names, LETTERS, strict=False))
+            return replace(example, is_whole=False, query=_lettered(query, letters))
     return _PlanReading(vocabulary, record.query, types | record.query.variables, names).completed(example)
+
+
+def _lettered(query: ql.AnyQuery, letters: Mapping[str, str]) -> ql.AnyQuery:
+    """Return a query with letters for the names of the question."""
+
+    def change(part: Any) -> Any:
+        return ql.Named(letters[part.text], part.type) if isinstance(part, ql.Named) and part.text in letters else part
+
+    return ql.rewrite(query, change)
 
 
 def _names(record: _Question, vocabulary: Vocabulary) -> list[tuple[TypedSpan, str]]:

@@ -2,8 +2,9 @@
 
 1  meaning: an encoder learns which hops, attributes, types and forms a question means
 2  choice: the encoder of passages learns to select the right one of the plans that the first encoder proposes
-3  combination: schemas that neither has seen show how much each score counts
-4  files: both are exported for the reader; held-out schemas are measured with these files
+3  writer: the same encoder, with a decoder on top, learns to write queries
+4  combination: schemas that neither has seen show how much each score counts
+5  files: all are exported for the reader; held-out schemas are measured with these files
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from clew.lab.training.reader.choice import (
     read_answered,
 )
 from clew.lab.training.reader.examples import Example, HeadTarget, Hops, SchemaExamples, read_sources
+from clew.lab.training.reader.writer import WriterFitting, WriterSettings, decoder_parts
 from clew.models.embedding.onnx import open_tokenizer
 from clew.models.model_card import add_figures
 
@@ -76,6 +78,7 @@ class ReaderSettings:
     step: int = 128
     described: float = 0.7
     choice: ChoiceSettings = field(default_factory=ChoiceSettings)
+    writer: WriterSettings = field(default_factory=WriterSettings)
     unlinked: float = 0.15
     folds: int = 8
     seed: int = 0
@@ -443,13 +446,20 @@ def fit_reader(
     choosing = ChoiceFitting.start(fitting.torch, settings.seed, say, settings=settings.choice)
     rows = [*fitting.choice_rows(meaning, learned, tokens), *(one.row(tokens) for one in answered[1])]
     choice, its = choosing.fit(rows, settings.size)
+    writing = WriterFitting.start(fitting.torch, settings.seed, say, settings=settings.writer)
+    linked = [with_unlinked(one, settings.unlinked, settings.seed) for one in (*learned, *answered[0])]
+    writer, theirs = writing.fit(choice, linked, rows)
+    choice.encoder, choice.option = writer.encoder, writer.option
     rows = fitting.choice_rows(meaning, kept, tokens)
     combination = choosing.combine(choice, rows) if rows else networks.COMBINATION
     heads = networks.meaning_heads(meaning) | networks.choice_heads(choice, combination)
     heads["pairs"] = heads["pairs"].astype(np.float16)
     pooled, states = {"meaning.onnx": meaning.encoder}, {"choice.onnx": choice.encoder}
+    out.mkdir(parents=True, exist_ok=True)
+    np.savez(out / "writer.npz", allow_pickle=False, **decoder_parts(writer))
     export_network(fitting.torch, out, card, pooled=pooled, states=states, heads=heads)
-    return {"first_loss": losses[0], "loss": losses[-1], "first_choice_loss": its[0], "choice_loss": its[-1]}
+    found = {"first_loss": losses[0], "loss": losses[-1], "first_choice_loss": its[0], "choice_loss": its[-1]}
+    return found | {"first_writer_loss": theirs[0], "writer_loss": theirs[-1]}
 
 
 def train_reader(
