@@ -34,7 +34,7 @@ export interface Ask {
   evidence: Evidence[];
   query: Query;
   dropped: string[];
-  unknown: Unknown[];
+  unknown: UnknownName[];
   notes: string[];
   fallbacks: Fallback[];
   seconds: number;
@@ -238,13 +238,6 @@ export interface Failure {
   trace: string[];
 }
 
-/** A step that used a fallback. */
-export interface Fallback {
-  step: string;
-  reason: string;
-  instead: string;
-}
-
 /** Whether the result of a run is correct. */
 export interface FeedbackRequest {
   right: boolean;
@@ -442,16 +435,6 @@ export interface Span {
   calls: Call[];
 }
 
-/** Total cost of the model calls. */
-export interface Spending {
-  calls: number;
-  cached: number;
-  failed: number;
-  prompt_tokens: number;
-  completion_tokens: number;
-  dollars: number;
-}
-
 /** A table of formatted cells. */
 export interface Table {
   title: string;
@@ -511,12 +494,6 @@ export interface Type {
 /** Text a model has written so far. The run replaces it and may differ. */
 export interface Unchecked {
   text: string;
-}
-
-/** A name in the question that the base does not contain, and names with similar spelling. */
-export interface Unknown {
-  text: string;
-  close: string[];
 }
 
 /** Changes of a user by an admin. Omitted fields stay unchanged. */
