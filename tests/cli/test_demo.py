@@ -38,7 +38,7 @@ def test_every_question_is_answered_from_the_raw_data(run, tmp_path, edges):
     assert f"({len(genes)} directly)" in path["text"]
 
     assert description["found"]
-    assert description["answers"][0]["name"] == "Arachnodactyly"
+    assert description["answers"][0]["name"] == "Scoliosis"
 
     diseases = Counter(gene for gene, _ in set(found["associated_with_disease"]))
     most = max(diseases.values())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GRAPH_QUESTIONS = (
     "Which genes are associated with diseases that present with both polydactyly and rod-cone dystrophy?",
-    "Which phenotype means abnormally long and slender fingers?",
+    "Which phenotype is the presence of an abnormal lateral curvature of the spine?",
     "Which gene is associated with the most diseases?",
 )
 """A path through the graph, a description in the text, and a superlative."""
