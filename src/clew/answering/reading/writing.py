@@ -34,7 +34,7 @@ from clew.answering.reading.query_writer import Draft, QueryWriter, Relevance, S
 from clew.answering.reading.reader import MOST_NUMBERS, Combiner, LearnedReader, Option, assignments, overlaps
 from clew.answering.reading.scoring import HEADS, TypedSpan, lettered, masked
 from clew.core import query as ql
-from clew.core.errors import ClewError, InputError
+from clew.core.errors import InputError
 from clew.core.roles import Asks, Interpretation
 from clew.store.graph.protocol import KnowledgeBase
 from clew.store.index.tokens import tokenise
@@ -334,7 +334,7 @@ class WritingReader(LearnedReader):
             pattern = in_one_row(one.asked.query.pattern, one.asked.variable)
             if pattern != one.asked.query.pattern:
                 joined = replace(one.asked, query=replace(one.asked.query, pattern=pattern))
-                with suppress(ClewError):
+                with suppress(InputError):
                     if len(execute(self.kb, self.names, joined).nodes):
                         return replace(one, asked=joined)
         try:
@@ -345,7 +345,7 @@ class WritingReader(LearnedReader):
             else:
                 assert one.asked is not None, "written queries are kept"
                 change = EMPTY if run_query(self.kb, self.names, one.asked).is_empty else 0.0
-        except ClewError:  # too large, or values that cannot be compared
+        except InputError:  # too large, or values that cannot be compared
             change = EMPTY
         return replace(one, score=one.score + change)
 
