@@ -53,7 +53,8 @@ class LearnedParser:
     def parsed(self, understanding: Understanding) -> Parse:
         """Convert the meanings of a question to queries."""
         meanings = [one for one in understanding.meanings if one.asked is None or isinstance(one.asked, Interpretation)]
-        if not understanding.is_sayable and not understanding.unknown:
+        is_told = not meanings or explained_part(understanding.question, meanings[0]) < EXPLAINED
+        if not understanding.is_sayable and is_told and not understanding.unknown:
             kind = self._said_type(understanding.question)
             if self.reader.is_written_about(kind):
                 return Parse(Interpretation.of_text(understanding.question, kind), certainty=0.0, is_loose=True)

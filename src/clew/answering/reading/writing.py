@@ -24,7 +24,7 @@ from clew.answering.queries.kinds import check
 from clew.answering.queries.query_answers import run_query
 from clew.answering.reading.attribute_values import denials, is_denied
 from clew.answering.reading.encoders import Floats, ReadQuestion, unit
-from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, Word
+from clew.answering.reading.meaning import CERTAIN, Meaning, Understanding, Word, explained_part
 from clew.answering.reading.mentions import NamedSpan, Sense
 from clew.answering.reading.other_languages import encoders_for
 from clew.answering.reading.plan import COMPARISONS, LETTERS, Form, Plan, Requirement, Translator, Wording
@@ -47,6 +47,8 @@ CHECKED = 3
 """Maximum number of queries that are carried out to see whether they have results."""
 EMPTY, NONE_COUNTED = -2.5, -1.0
 """Score change for a query without results, and for one that counts none."""
+EXPLAINED = 0.6
+"""Minimum share of the words of a question that a query explains, if texts may answer."""
 SAYABLE = 0.2
 """Minimum probability of all written queries together for a question that the schema can answer."""
 LEAST_PLANNED = 0.4
@@ -133,19 +135,23 @@ class WritingReader(LearnedReader):
             alone = self._words_alone(question, named, encoders)
             return Understanding(question, tuple(named), words=tuple(alone), is_sayable=False)
         certainty = self.certainty.certainty(self.features(question, meanings))
-        if certainty < CERTAIN:
+        is_sayable = sum(one.share for one in meanings) >= SAYABLE
+        if certainty < CERTAIN or not is_sayable:
             planned = super().understand(question, named)
-            target = planned.meanings[0].plan.target if planned.meanings else None
-            kind = None if target is None else self.schema.type_names[target]
-            if planned.certainty >= LEAST_PLANNED and not self.is_written_about(kind):  # otherwise texts may answer
+            if planned.certainty >= max(LEAST_PLANNED, certainty) and self._is_query(question, planned.meanings[0]):
                 return planned
         best = meanings[0]
         option = Option(best.plan, best.named, best.senses, best.numbers, 0.0, "", "", best.text)
         words = super()._name_words(question, option, read[best.named], certainty)
-        is_sayable = sum(one.share for one in meanings) >= SAYABLE
         return Understanding(
             question, tuple(named), tuple(meanings), certainty, words=tuple(words), is_sayable=is_sayable
         )
+
+    def _is_query(self, question: str, planned: Meaning) -> bool:
+        """Return whether a plan says most of a question. Otherwise texts may answer it, if there are any."""
+        target = planned.plan.target
+        kind = None if target is None else self.schema.type_names[target]
+        return explained_part(question, planned) >= EXPLAINED or not self.is_written_about(kind)
 
     def _name_words(self, question: str, option: Option, read: ReadQuestion, certainty: float) -> list[Word]:
         senses = option.senses or [one.senses[0] for one in option.named]
